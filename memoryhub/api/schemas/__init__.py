@@ -1,0 +1,1 @@
+"""In and Out shapes of the API, one file per noun. In shapes refuse unknown fields."""

@@ -1,0 +1,30 @@
+"""Reads of the log."""
+
+from django.db.models import QuerySet
+
+from memoryhub.audit.models import AuditEvent, ChangeSet
+from memoryhub.common import errors
+from memoryhub.workspaces.models import Workspace
+
+
+class UnknownChangeSet(errors.NotFound):
+    slug = "unknown-change-set"
+    title = "Unknown change set"
+
+
+def list_change_sets(workspace: Workspace) -> QuerySet[ChangeSet]:
+    """Return the workspace's change sets for keyset paging."""
+    return ChangeSet.objects.filter(workspace=workspace).prefetch_related("reverted_by").select_related("reverts")
+
+
+def get_change_set(workspace: Workspace, public_id: str) -> ChangeSet:
+    """Return one change set."""
+    try:
+        return list_change_sets(workspace).get(public_id=public_id)
+    except ChangeSet.DoesNotExist as error:
+        raise UnknownChangeSet("There is no such change set in this workspace.") from error
+
+
+def list_events(workspace: Workspace) -> QuerySet[AuditEvent]:
+    """Return the workspace's audit events for keyset paging."""
+    return AuditEvent.objects.filter(workspace=workspace)

@@ -1,0 +1,53 @@
+"""Whether this process is about to stop, so that open streams can end themselves in time.
+
+The supervisor names a FIFO in MEMORYHUB_STOP_FIFO and holds its writing end; when it closes it (or dies), every process that
+watches sees the end of the file.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+
+_event = threading.Event()
+_watching = threading.Lock()
+
+
+def is_set() -> bool:
+    """Tell whether the process should end its streams now."""
+    return _event.is_set()
+
+
+def wait(seconds: float) -> bool:
+    """Sleep for so many seconds or until the stop, and tell whether it has come."""
+    return _event.wait(seconds)
+
+
+def request() -> None:
+    """Say that this process is stopping."""
+    _event.set()
+
+
+def watch(fifo: str | None = None, then: Callable[[], None] | None = None) -> None:
+    """Watch the supervisor's FIFO in a thread of its own; `then` runs once it has closed."""
+    path = fifo or os.environ.get("MEMORYHUB_STOP_FIFO")
+    if not path or not _watching.acquire(blocking=False):
+        return
+    threading.Thread(target=_watch, args=(path, then), name="watch-supervisor", daemon=True).start()
+
+
+def _watch(path: str, then: Callable[[], None] | None) -> None:
+    try:
+        with open(path, "rb", buffering=0) as pipe:
+            while pipe.read(1):
+                pass
+    except OSError:
+        return
+    _event.set()
+    if then is not None:
+        then()
+
+
+def end_this_process() -> None:
+    """Ask this process to end as TERM would."""
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,16 @@
+"""Kind of job -> who does it. A handler takes the Job, calls one service or flow and returns a small result.
+
+Handlers may run more than once (a worker can die at any moment), so each has the same effect twice as once. A new kind is one
+line here and a test in tests/jobs.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from memoryhub.jobs import housekeeping
+from memoryhub.work.models import Job
+
+Handler = Callable[[Job], dict[str, Any]]
+HANDLERS: dict[str, Handler] = {
+    "housekeeping": housekeeping.run,
+}

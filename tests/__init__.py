@@ -1,0 +1,1 @@
+"""The tests mirror memoryhub/; browser/ drives Chromium, bench/ measures."""
