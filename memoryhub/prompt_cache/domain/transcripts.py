@@ -1,0 +1,194 @@
+"""Reading the lines of a Claude Code transcript (JSON Lines) for what they say about usage.
+
+A file is read front to back with a small `FileMemory`, which also lets a later reading go on where the last one stopped.
+Unknown kinds of lines are skipped; a line that can't be understood raises LineError and the file goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from memoryhub.prompt_cache.domain.model_ids import UNKNOWN_MODEL, normalise_model
+from memoryhub.prompt_cache.domain.sightings import TRANSCRIPT, Place, Sighting
+from memoryhub.prompt_cache.domain.usage import UsageError, Usage, read_usage
+
+SYNTHETIC_MODEL = "<synthetic>"
+MAIN_AGENT = "main"
+LONGEST_NAME = 500
+_LONGEST_KEY = 200
+
+
+class LineError(ValueError):
+    """A line that can't be imported, with the reason in plain words."""
+
+
+@dataclass(slots=True)
+class FileMemory:
+    """What earlier lines of a file say about later ones; kept with the file's read position."""
+
+    first_timestamp: str = ""
+    timestamp: str = ""
+    cwd: str = ""
+    session: str = ""
+    asked_at: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, str]) -> FileMemory:
+        return cls(**{name: str(data.get(name, "")) for name in cls.__slots__})
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptSource:
+    """Which file the lines come from. `agent` is the sub-agent's type where its meta file names one."""
+
+    path: str
+    stem: str
+    agent: str = ""
+
+
+@dataclass(slots=True)
+class UsageReader:
+    """Turns the lines of one file into sightings."""
+
+    source: TranscriptSource
+    memory: FileMemory = field(default_factory=FileMemory)
+
+    def read(self, entry: Any) -> list[Sighting]:
+        """The sightings of one parsed line: none for lines without billed usage."""
+        if not isinstance(entry, dict):
+            raise LineError("is not a JSON object")
+        self._remember(entry)
+        kind = entry.get("type")
+        if kind == "user":
+            self.memory.asked_at = self.memory.timestamp
+        if kind != "assistant" or entry.get("isApiErrorMessage"):
+            return []
+        message = entry.get("message")
+        if not isinstance(message, dict) or not message.get("usage"):
+            return []
+        model = message.get("model")
+        if model == SYNTHETIC_MODEL:
+            return []
+        return list(self._sightings(entry, message, _text(model) or UNKNOWN_MODEL))
+
+    def _remember(self, entry: dict[str, Any]) -> None:
+        memory = self.memory
+        timestamp = entry.get("timestamp")
+        if type(timestamp) is str and timestamp:
+            memory.timestamp = timestamp
+            if not memory.first_timestamp:
+                memory.first_timestamp = timestamp
+        memory.cwd = _text(entry.get("cwd")) or memory.cwd
+        memory.session = _text(entry.get("sessionId")) or memory.session
+
+    def _sightings(self, entry: dict[str, Any], message: dict[str, Any], model: str) -> Iterator[Sighting]:
+        key = _text(message.get("id")) or _text(entry.get("requestId")) or _text(entry.get("uuid"))
+        if not key or len(key) > _LONGEST_KEY:
+            raise LineError("has usage but neither a message id, a request id nor a uuid")
+        try:
+            usage = read_usage(message["usage"], "anthropic")
+        except UsageError as error:
+            raise LineError(str(error)) from None
+        occurred_at = _moment(self.memory.timestamp)
+        if occurred_at is None:
+            raise LineError("has usage but no readable timestamp")
+        sidechain = entry.get("isSidechain") is True
+        place = self._place(entry, sidechain)
+        credit = f"{_credited_time(self.memory.first_timestamp)}|{self.source.path}"
+        for part in usage.parts:
+            own = normalise_model(part.model or model)
+            yield Sighting(
+                key=key,
+                part=part.index,
+                kind=part.kind,
+                source=TRANSCRIPT,
+                model=own.name[:_LONGEST_KEY],
+                region=own.region,
+                stated=part.stated,
+                occurred_at=occurred_at,
+                started_at=self._asked_at(occurred_at),
+                ended_at=occurred_at,
+                service_tier=usage.service_tier,
+                speed=_speed_of(part.kind, usage),
+                inference_geo=usage.inference_geo,
+                request_id=_text(entry.get("requestId"))[:_LONGEST_KEY],
+                place=place,
+                diagnostics=message.get("diagnostics") if part.index == 0 else None,
+                sidechain=sidechain,
+                credit=credit,
+            )
+
+    def _asked_at(self, occurred_at: datetime) -> datetime | None:
+        """When the request began: the line before it. Assistant lines carry the time at which they ended."""
+        asked_at = _moment(self.memory.asked_at)
+        return asked_at if asked_at and asked_at <= occurred_at else None
+
+    def _place(self, entry: dict[str, Any], sidechain: bool) -> Place:
+        session = self.memory.session or self.source.stem
+        agent_id = _text(entry.get("agentId"))
+        if not sidechain and not agent_id and not self.source.stem.startswith("agent-"):
+            agent, chain = MAIN_AGENT, session
+        else:
+            agent = _text(entry.get("attributionAgent")) or self.source.agent or "subagent"
+            chain = f"{session}/{agent_id or (self.source.stem if self.source.stem != session else 'side')}"
+        return Place(
+            session=session[:_LONGEST_KEY],
+            project=(_text(entry.get("cwd")) or self.memory.cwd)[:LONGEST_NAME],
+            agent=agent[:_LONGEST_KEY],
+            chain=chain[:LONGEST_NAME],
+        )
+
+
+def _speed_of(kind: str, usage: Usage) -> str:
+    """Speed is asked of the model that answers; an advisor runs at its own."""
+    return "" if kind == "advisor_message" else usage.speed
+
+
+def _text(value: Any) -> str:
+    """A trimmed text that every database can hold: without NUL, and with whole characters only."""
+    if type(value) is not str:
+        return ""
+    if not value.isascii():
+        value = value.encode("utf-8", "replace").decode()
+    return value.replace("\x00", "").strip()
+
+
+def _credited_time(timestamp: str) -> str:
+    """A file's first timestamp in a form that sorts; a file without one comes last."""
+    moment = _moment(timestamp)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%f") if moment else "~"
+
+
+def _moment(text: str) -> datetime | None:
+    """An aware UTC datetime, or None where the text is no time. Times without a zone are UTC."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def parse_line(line: bytes) -> Any:
+    """One line of JSON. Lone surrogates, which JavaScript writes where it cuts an emoji, are allowed."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as strict:
+        try:
+            return json.loads(line)
+        except (ValueError, RecursionError):
+            raise LineError(f"is not valid JSON ({_where(strict)})") from None
+
+
+def _where(error: orjson.JSONDecodeError) -> str:
+    return f"{error.msg.split(':')[0]} at column {error.colno}"

@@ -1,0 +1,7 @@
+"""The room's rows, one file per noun."""
+
+from memoryhub.prompt_cache.models.ledger import DailyUsage, Dimension, LedgerState, RecordState, UsageRecord
+from memoryhub.prompt_cache.models.prices import Price
+from memoryhub.prompt_cache.models.transcript_files import TranscriptFile
+
+__all__ = ["DailyUsage", "Dimension", "LedgerState", "Price", "RecordState", "TranscriptFile", "UsageRecord"]
