@@ -1,0 +1,198 @@
+"""What every page's frame shows: the menu with its counts, the workspaces, the viewer. Cheap: the counts are kept a few seconds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.cache import cache
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.functional import SimpleLazyObject, cached_property
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from memoryhub.web import access, formats, menu_counts
+from memoryhub.workspaces.models import Role, Workspace
+from memoryhub.workspaces.queries import list_workspaces_of
+
+COUNTS_KEPT_SECONDS = 15
+
+# (url name, label, icon); the path of a page decides which item is current.
+_Item = tuple[str, Any, str]
+MENU: tuple[tuple[str, Any, tuple[_Item, ...]], ...] = (
+    ("", "", (("overview", _("Overview"), "overview"),)),
+    (
+        "short-term",
+        _("Short term"),
+        (
+            ("report", _("Cost report"), "report"),
+            ("doctor", _("Doctor"), "doctor"),
+            ("planner", _("Planner"), "planner"),
+            ("prices", _("Prices"), "prices"),
+        ),
+    ),
+    (
+        "medium-term",
+        _("Medium term"),
+        (
+            ("sessions", _("Sessions"), "sessions"),
+            ("tool_cache", _("Tool cache"), "tool-cache"),
+            ("invalidate", _("Invalidate"), "invalidate"),
+        ),
+    ),
+    (
+        "long-term",
+        _("Long term"),
+        (
+            ("memories", _("Memories"), "memories"),
+            ("search", _("Search bench"), "search"),
+            ("review", _("Review"), "review"),
+        ),
+    ),
+    (
+        "hub",
+        pgettext_lazy("section of the menu", "Hub"),
+        (
+            ("changes", _("Changes"), "changes"),
+            ("jobs", _("Jobs"), "jobs"),
+            ("settings", _("Settings"), "settings"),
+        ),
+    ),
+)
+COUNT_MEANINGS = {
+    "doctor": _("misses in the last 7 days"),
+    "prices": _("models without a price"),
+    "memories": _("memories"),
+    "review": _("wait for review"),
+    "jobs": _("jobs that need a look"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MenuItem:
+    name: str
+    label: Any
+    icon: str
+    url: str
+    current: bool
+    count: str
+    count_meaning: Any
+
+
+@dataclass(frozen=True, slots=True)
+class MenuSection:
+    slug: str
+    title: Any
+    items: list[MenuItem]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceChoice:
+    name: str
+    title: str
+    current: bool
+
+
+class Shell:
+    """The frame of a member's page; every part is made when the template asks for it."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+        self._principal = getattr(request, "principal", None)
+
+    @cached_property
+    def sections(self) -> list[MenuSection]:
+        counts = self._counts()
+        return [
+            MenuSection(slug, title, [item for entry in items if (item := self._item(entry, counts))])
+            for slug, title, items in MENU
+        ]
+
+    def _item(self, entry: _Item, counts: dict[str, int]) -> MenuItem | None:
+        name, label, icon = entry
+        try:
+            url = reverse(name)
+        except NoReverseMatch:
+            return None
+        path = self._request.path
+        current = path == url or (url != "/" and path.startswith(f"{url}/"))
+        number = counts.get(name, 0)
+        return MenuItem(
+            name,
+            label,
+            icon,
+            url,
+            current,
+            formats.capped_count(number) if number else "",
+            COUNT_MEANINGS.get(name, ""),
+        )
+
+    def _counts(self) -> dict[str, int]:
+        if self._principal is None:
+            return {}
+        workspace: Workspace = self._principal.workspace
+        return kept(f"menu-counts:{workspace.pk}", COUNTS_KEPT_SECONDS, lambda: menu_counts.count_for_menu(workspace))
+
+    @property
+    def workspace(self) -> WorkspaceChoice | None:
+        if self._principal is None:
+            return None
+        return WorkspaceChoice(
+            self._principal.workspace.name, self._principal.workspace.title or self._principal.workspace.name, True
+        )
+
+    @cached_property
+    def workspaces(self) -> list[WorkspaceChoice]:
+        if self._principal is None:
+            return []
+        here = self._principal.workspace.pk
+        return [
+            WorkspaceChoice(w.name, w.title or w.name, w.pk == here) for w in list_workspaces_of(self._request.user)
+        ]  # type: ignore[arg-type]
+
+    @property
+    def role_label(self) -> str:
+        return str(Role(self._principal.role).label) if self._principal else ""
+
+    @property
+    def may_edit(self) -> bool:
+        return self._principal is not None and self._principal.role in ("editor", "admin")
+
+    @property
+    def is_admin(self) -> bool:
+        return self._principal is not None and self._principal.role == "admin"
+
+    @property
+    def memories_url(self) -> str:
+        return _path_of("memories")
+
+    @property
+    def search_url(self) -> str:
+        return _path_of("search")
+
+
+def _path_of(name: str) -> str:
+    try:
+        return reverse(name)
+    except NoReverseMatch:
+        return f"/{name}"
+
+
+def kept(key: str, seconds: int, make: Callable[[], Any]) -> Any:
+    """Return what was made within the last seconds, or make it anew."""
+    value = cache.get(key)
+    if value is None:
+        value = make()
+        cache.set(key, value, seconds)
+    return value
+
+
+def csp_nonce(request: HttpRequest) -> dict[str, Any]:
+    """django-htmx and our templates read the nonce by this name; made only when a template asks."""
+    return {"csp_nonce": SimpleLazyObject(lambda: str(getattr(request, "csp_nonce", "")))}
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """The frame and the viewer, for every template."""
+    viewer = getattr(request, "viewer", None) or access.read_viewer(request)
+    return {"viewer": viewer, "shell": Shell(request)}
