@@ -189,6 +189,7 @@ if QUEUE_URL not in ("sqlite", "postgres") and not QUEUE_URL.startswith(("redis:
 if QUEUE_URL == "postgres" and not _postgres:
     raise ImproperlyConfigured("The setting MEMORYHUB_QUEUE is postgres, but DATABASE_URL is not set.")
 WORKER_THREADS = env.integer("MEMORYHUB_WORKER_THREADS", 2, least=1, most=64)
+JOB_LEASE_SECONDS = env.integer("MEMORYHUB_JOB_LEASE_SECONDS", 60, least=1, most=3600)  # a dead worker's job waits so long
 JOBS_IMMEDIATE = False  # tests switch it on to run a job where it is rung
 NOTE_KEY_USES = "pytest" not in sys.modules
 
@@ -215,6 +216,7 @@ EMBEDDER_API_KEY = env.secret("MEMORYHUB_EMBEDDER_API_KEY")
 # --- Static files ----------------------------------------------------------------------------------------------------
 STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"
+STATIC_ROOT.mkdir(exist_ok=True)  # filled by the first start
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
@@ -246,6 +248,7 @@ LOGGING = {
         "level": env.choice("MEMORYHUB_LOG_LEVEL", "WARNING", ("DEBUG", "INFO", "WARNING", "ERROR")),
     },
     "loggers": {
-        "memoryhub": {"level": env.choice("MEMORYHUB_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))}
+        "django.request": {"level": "ERROR"},  # what a caller did wrong is told to the caller
+        "memoryhub": {"level": env.choice("MEMORYHUB_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))},
     },
 }

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
@@ -13,7 +14,7 @@ from memoryhub.common import clock, errors, ids
 from memoryhub.work.models import Job, JobState
 from memoryhub.workspaces.models import Workspace
 
-LEASE_SECONDS = 60
+LEASE_SECONDS = settings.JOB_LEASE_SECONDS
 FIRST_RETRY_SECONDS = 10
 LAST_RETRY_SECONDS = 3600
 MAX_ERROR_CHARACTERS = 4000

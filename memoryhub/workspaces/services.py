@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_slug
+from django.core.validators import MaxLengthValidator, validate_slug
 from django.db import IntegrityError, transaction
 
 from memoryhub.common import clock, errors
@@ -49,8 +49,9 @@ def create_workspace(*, name: str, title: str = "", time_zone: str = "UTC") -> W
     """Create a workspace; its name is a slug and unique in the hub."""
     try:
         validate_slug(name)
+        MaxLengthValidator(64)(name)
     except ValidationError as error:
-        raise errors.Invalid("A workspace's name takes letters, digits, - and _ only.") from error
+        raise errors.Invalid("A workspace's name is 1 to 64 letters, digits, - and _.") from error
     check_time_zone(time_zone)
     try:
         with transaction.atomic():

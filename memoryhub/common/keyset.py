@@ -1,0 +1,89 @@
+"""Lists by cursor (keyset paging): a page costs the page, wherever it stands, and stays right while rows come and go.
+
+The cursor holds the sort key of the last row shown; the next page starts behind it, never at an OFFSET.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+from django.db.models import Model, Q, QuerySet
+
+from memoryhub.common import errors
+
+Direction = Literal["asc", "desc"]
+Order = Sequence[tuple[str, Direction]]  # ends in a unique field; no field may be null
+
+
+class BadCursor(errors.Invalid):
+    slug = "bad-cursor"
+    title = "This cursor does not belong to this list"
+
+
+def cut(queryset: QuerySet[Any], *, order: Order, cursor: str | None, limit: int) -> tuple[list[Any], str | None]:
+    """Return the rows after the cursor in this order, and the cursor of the page behind them (None at the end)."""
+    if cursor:
+        queryset = queryset.filter(_after(order, decode_cursor(cursor, order)))
+    names = [f"-{name}" if direction == "desc" else name for name, direction in order]
+    rows = list(queryset.order_by(*names)[: limit + 1])
+    if len(rows) <= limit:
+        return rows, None
+    return rows[:limit], encode_cursor(rows[limit - 1], order)
+
+
+def encode_cursor(row: Model, order: Order) -> str:
+    """Return the opaque cursor that stands behind this row."""
+    values = [_plain(getattr(row, name)) for name, _ in order]
+    text = json.dumps([_signature(order), values], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str, order: Order) -> list[Any]:
+    """Return the sort key that the cursor stands behind; raises BadCursor for any other text."""
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        signature, values = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        if signature != _signature(order) or len(values) != len(order):
+            raise ValueError
+        return [_rich(value) for value in values]
+    except (ValueError, TypeError, KeyError, ArithmeticError, binascii.Error, RecursionError) as error:
+        raise BadCursor("Use the next_cursor of the same list and order.") from error
+
+
+def _signature(order: Order) -> str:
+    return ",".join(f"{name}:{direction}" for name, direction in order)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return {"at": value.isoformat()}
+    return {"decimal": str(value)} if isinstance(value, Decimal) else value
+
+
+def _rich(value: Any) -> Any:
+    if isinstance(value, dict):
+        return datetime.fromisoformat(value["at"]) if "at" in value else Decimal(value["decimal"])
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise TypeError
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise ValueError
+    return value
+
+
+def _after(order: Order, values: list[Any]) -> Q:
+    """Return the condition "behind this row", led by a plain bound on the first field that an index can use."""
+    condition = Q()
+    for index, part in enumerate(order):
+        equal = Q(**{name: value for (name, _), value in zip(order[:index], values, strict=False)})
+        condition |= equal & _beyond(part, values[index], strict=True)
+    return _beyond(order[0], values[0], strict=False) & condition
+
+
+def _beyond(part: tuple[str, str], value: Any, *, strict: bool) -> Q:
+    name, direction = part
+    operator = ("lt" if direction == "desc" else "gt") + ("" if strict else "e")
+    return Q(**{f"{name}__{operator}": value})

@@ -1,0 +1,112 @@
+"""A running hub for tests that need processes: `manage.py up` on a free port over a throw-away data folder.
+
+Each process is ended by its own pid, and the folder goes with it.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def clean_environment(**extra: str) -> dict[str, str]:
+    """The environment of a child: nothing of the test run's own settings, SQLite in its own folder."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("MEMORYHUB_") and k != "DATABASE_URL"}
+    return {**kept, "MEMORYHUB_EMBEDDER": "none", **extra}
+
+
+class Hub:
+    """A hub that runs in processes of its own."""
+
+    def __init__(self, folder: str, **extra: str) -> None:
+        self.folder, self.port = Path(folder), free_port()
+        self.base = f"http://127.0.0.1:{self.port}"
+        self.environment = clean_environment(
+            MEMORYHUB_DATA_DIR=folder, MEMORYHUB_PORT=str(self.port), MEMORYHUB_ADMIN_PASSWORD="correct horse battery", **extra
+        )
+        self.key = ""
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with (self.folder / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "up"], cwd=ROOT, env=self.environment, stdout=log, stderr=log, start_new_session=True
+            )
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise RuntimeError("the hub ended: " + self.log()[-2000:])
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"{self.base}/healthz", timeout=1).read()
+                return
+            time.sleep(0.1)
+        raise RuntimeError("the hub did not answer within a minute: " + self.log()[-2000:])
+
+    def stop(self) -> float:
+        """End the hub by TERM and return how many seconds that took."""
+        started = time.monotonic()
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(15)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+        return time.monotonic() - started
+
+    def log(self) -> str:
+        return (self.folder / "server.log").read_text(errors="replace")
+
+    def manage(self, *args: str, **kwargs: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "manage.py", *args], cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=300, **kwargs
+        )
+
+    def make_key(self, *scopes: str, name: str = "tests") -> str:
+        extra = ["--scopes", *scopes] if scopes else []
+        done = self.manage("create_api_key", "--workspace", "default", "--name", name, *extra)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip().splitlines()[-1]
+
+    def call(self, method: str, path: str, body: Any = None, *, key: str | None = None, **headers: str) -> tuple[int, Any]:
+        data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        sent = {"Authorization": f"Bearer {key or self.key}", "Content-Type": "application/json", **headers}
+        request = urllib.request.Request(f"{self.base}{path}", data=data, method=method, headers=sent)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                text = answer.read()
+                return answer.status, json.loads(text) if text else None
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.loads(error.read() or b"null")
+
+
+@contextlib.contextmanager
+def running_hub(**extra: str) -> Iterator[Hub]:
+    """Serve a fresh hub with a key of every scope but admin's."""
+    with tempfile.TemporaryDirectory(prefix="memoryhub-live-") as folder:
+        hub = Hub(folder, **extra)
+        hub.start()
+        try:
+            hub.key = hub.make_key()
+            yield hub
+        finally:
+            hub.stop()
