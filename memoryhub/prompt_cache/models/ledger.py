@@ -37,6 +37,9 @@ class UsageRecordQuerySet(models.QuerySet["UsageRecord"]):
     def unpriced(self) -> UsageRecordQuerySet:
         return self.filter(state=RecordState.UNPRICED)
 
+    def excluded(self) -> UsageRecordQuerySet:
+        return self.filter(state=RecordState.EXCLUDED)
+
 
 class UsageRecord(models.Model):
     """The tokens and the money of one billed part of a model response.
@@ -110,7 +113,9 @@ class UsageRecord(models.Model):
             models.Index(fields=["workspace", "occurred_at", "id"], name="usage_record_time"),
             models.Index(fields=["workspace", "session", "occurred_at", "id"], name="usage_record_session"),
             models.Index(fields=["workspace", "chain", "occurred_at", "id"], name="usage_record_chain"),
-            models.Index(fields=["workspace", "model"], name="usage_record_unpriced", condition=Q(state=1)),
+            models.Index(fields=["workspace", "occurred_at"], name="usage_record_unpriced", condition=Q(state=1)),
+            models.Index(fields=["workspace", "occurred_at"], name="usage_record_excluded", condition=Q(state=2)),
+            models.Index(fields=["workspace", "model", "id"], name="usage_record_model"),
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,44 @@
+"""The room's reads.
+
+build_report        rows by group, totals, unpriced models: what the API and the CSV show
+summarize_costs     the report page: daily series, comparison with the days before, the dearest groups
+overview_costs      the overview's figures
+list_prices         the price book, with the workspace's own entries marked
+list_records        the requests of a session or a chain, newest or oldest first
+"""
+
+from memoryhub.prompt_cache.queries.prices import ListedPrice, list_known_models, list_prices, price_book_version
+from memoryhub.prompt_cache.queries.records import latest_record_at, list_records, list_unpriced_models
+from memoryhub.prompt_cache.queries.report import (
+    CostSummary,
+    DayCosts,
+    PeriodFigures,
+    Report,
+    ReportRow,
+    build_report,
+    overview_costs,
+    summarize_costs,
+)
+from memoryhub.prompt_cache.queries.sums import GROUPS, Span, Sums, UnpricedModel
+
+__all__ = [
+    "GROUPS",
+    "CostSummary",
+    "DayCosts",
+    "ListedPrice",
+    "PeriodFigures",
+    "Report",
+    "ReportRow",
+    "Span",
+    "Sums",
+    "UnpricedModel",
+    "build_report",
+    "latest_record_at",
+    "list_known_models",
+    "list_prices",
+    "list_records",
+    "list_unpriced_models",
+    "overview_costs",
+    "price_book_version",
+    "summarize_costs",
+]

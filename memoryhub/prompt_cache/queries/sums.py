@@ -1,0 +1,243 @@
+"""Sums of usage, from the roll-ups where they hold the answer and from the records, exactly, everywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.db.models import Count, Max, Min, Q, Sum
+
+from memoryhub.common import errors
+from memoryhub.prompt_cache.domain import money
+from memoryhub.prompt_cache.models import DailyUsage, Dimension, LedgerState, UsageRecord
+from memoryhub.workspaces.models import Workspace
+
+GROUPS = ("day", "project", "model", "agent", "user", "session")
+_ROLLED_UP = {"project", "model", "agent", "user"}
+_TOKENS = ("input_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "cache_read_tokens", "output_tokens")
+_SUMMED = ("requests", *_TOKENS, "cost_pico", "nocache_pico")
+# A report that has to read records goes day by day; this many days is more than any ledger holds.
+LONGEST_RANGE_DAYS = 20_000
+
+
+class UnknownGroupError(errors.Invalid):
+    slug = "unknown-group"
+    title = "A report can't be grouped like this"
+
+
+class BadRangeError(errors.Invalid):
+    slug = "bad-range"
+    title = "This is no range of days"
+
+
+@dataclass(slots=True)
+class Sums:
+    """Requests, tokens and money added up. Money is whole pico-USD inside and Decimal USD outside."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    cache_write_5m_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    cache_read_tokens: int = 0
+    output_tokens: int = 0
+    cost_pico: int = 0
+    nocache_pico: int = 0
+
+    def add(self, other: Sums) -> None:
+        for name in _SUMMED:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    @property
+    def prompt_tokens(self) -> int:
+        return self.input_tokens + self.cache_write_5m_tokens + self.cache_write_1h_tokens + self.cache_read_tokens
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.output_tokens
+
+    @property
+    def hit_rate(self) -> float | None:
+        """Token-weighted: read tokens over all prompt tokens; None where there was no prompt."""
+        return self.cache_read_tokens / self.prompt_tokens if self.prompt_tokens else None
+
+    @property
+    def net_saving_pico(self) -> int:
+        return self.nocache_pico - self.cost_pico
+
+    @property
+    def cost_usd(self) -> Decimal:
+        return money.usd(self.cost_pico)
+
+    @property
+    def nocache_usd(self) -> Decimal:
+        return money.usd(self.nocache_pico)
+
+    @property
+    def net_saving_usd(self) -> Decimal:
+        return money.usd(self.net_saving_pico)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.requests and not self.tokens and not self.cost_pico and not self.nocache_pico
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Days of a time zone, both ends inclusive."""
+
+    first: date
+    last: date
+    zone: ZoneInfo
+
+    def days(self) -> Iterator[tuple[date, datetime, datetime]]:
+        """Each day with its first moment and the next day's, in UTC. DST makes some of them 23 or 25 hours long."""
+        day, start = self.first, start_of_day(self.first, self.zone)
+        while day <= self.last:
+            following = day + timedelta(days=1)
+            end = start_of_day(following, self.zone)
+            yield day, start, end
+            day, start = following, end
+
+    @property
+    def start(self) -> datetime:
+        return start_of_day(self.first, self.zone)
+
+    @property
+    def end(self) -> datetime:
+        return start_of_day(self.last + timedelta(days=1), self.zone)
+
+    @property
+    def length(self) -> int:
+        return (self.last - self.first).days + 1
+
+    def previous(self) -> Span:
+        """As many days, directly before."""
+        return Span(self.first - timedelta(days=self.length), self.first - timedelta(days=1), self.zone)
+
+
+def start_of_day(day: date, zone: ZoneInfo) -> datetime:
+    """A local day's first moment. Where the clock jumps over midnight it is the moment of the jump."""
+    return datetime.combine(day, time.min, tzinfo=zone).astimezone(UTC)
+
+
+def rollup_zone(workspace: Workspace) -> str:
+    """The zone that the daily sums are kept in; "" where there are none to trust."""
+    return LedgerState.objects.filter(workspace=workspace).values_list("time_zone", flat=True).first() or ""
+
+
+def resolve_span(workspace: Workspace, first: date | None, last: date | None, zone: ZoneInfo) -> Span | None:
+    """The days asked for, cut to those that hold usage; open ends reach as far as the ledger. None where nothing is left."""
+    if first and last and first > last:
+        raise BadRangeError("The first day is after the last.")
+    held = UsageRecord.objects.of(workspace).aggregate(earliest=Min("occurred_at"), latest=Max("occurred_at"))
+    if held["earliest"] is None:
+        return None
+    earliest, latest = (held[name].astimezone(zone).date() for name in ("earliest", "latest"))
+    first, last = max(first or earliest, earliest), min(last or latest, latest)
+    return Span(first, last, zone) if first <= last else None
+
+
+def check_groups(group_by: Sequence[str]) -> None:
+    """Raise UnknownGroupError unless a report can be grouped by all of these."""
+    unknown = [name for name in group_by if name not in GROUPS]
+    if unknown or not group_by:
+        raise UnknownGroupError(f"group_by takes {', '.join(GROUPS)}; got {', '.join(unknown)[:80] or 'nothing'}.")
+
+
+def sum_usage(workspace: Workspace, span: Span, group_by: Sequence[str]) -> dict[tuple[Any, ...], Sums]:
+    """Priced usage by group, keyed by the values in the order of `group_by` (days as dates)."""
+    check_groups(group_by)
+    others = [name for name in group_by if name != "day"]
+    if len(others) <= 1 and set(others) <= _ROLLED_UP and span.zone.key == rollup_zone(workspace):
+        return _from_rollups(workspace, span, group_by, others)
+    return _from_records(workspace, span, group_by, others)
+
+
+def _from_rollups(
+    workspace: Workspace, span: Span, group_by: Sequence[str], others: list[str]
+) -> dict[tuple[Any, ...], Sums]:
+    dimension = Dimension(others[0]) if others else Dimension.ALL
+    rows = DailyUsage.objects.filter(workspace=workspace, dimension=dimension, day__range=(span.first, span.last))
+    groups: dict[tuple[Any, ...], Sums] = {}
+    for day, value, *sums in rows.values_list("day", "value", *_SUMMED).iterator(chunk_size=5000):
+        key = tuple(day if name == "day" else value for name in group_by)
+        _add(groups, key, Sums(*sums))
+    return _without_empty(groups)
+
+
+def _from_records(
+    workspace: Workspace, span: Span, group_by: Sequence[str], others: list[str]
+) -> dict[tuple[Any, ...], Sums]:
+    """One indexed range per local day: exact under every DST rule, and no database has to know time zones."""
+    if span.length > LONGEST_RANGE_DAYS:
+        raise BadRangeError(f"A report in another zone takes at most {LONGEST_RANGE_DAYS:,} days.")
+    groups: dict[tuple[Any, ...], Sums] = {}
+    records = UsageRecord.objects.of(workspace).priced()
+    for day, start, end in span.days():
+        sums = _aggregates()
+        found = records.between(start, end)
+        rows = found.values_list(*others).annotate(**sums) if others else [tuple(found.aggregate(**sums).values())]
+        for row in rows:
+            values = dict(zip(others, row, strict=False))
+            key = tuple(day if name == "day" else values[name] for name in group_by)
+            _add(groups, key, Sums(*(amount or 0 for amount in row[len(others) :])))
+    return _without_empty(groups)
+
+
+def _aggregates() -> dict[str, Any]:
+    return {
+        "sum_requests": Count("id", filter=Q(part=0)),
+        **{f"sum_{name}": Sum(name) for name in _SUMMED[1:]},
+    }
+
+
+def _add(groups: dict[tuple[Any, ...], Sums], key: tuple[Any, ...], sums: Sums) -> None:
+    known = groups.get(key)
+    if known is None:
+        groups[key] = sums
+    else:
+        known.add(sums)
+
+
+def _without_empty(groups: dict[tuple[Any, ...], Sums]) -> dict[tuple[Any, ...], Sums]:
+    return {key: sums for key, sums in groups.items() if not sums.is_empty}
+
+
+def total(groups: dict[tuple[Any, ...], Sums]) -> Sums:
+    sums = Sums()
+    for one in groups.values():
+        sums.add(one)
+    return sums
+
+
+@dataclass(frozen=True, slots=True)
+class UnpricedModel:
+    """A model that the price book does not know: tokens, and no dollars."""
+
+    model: str
+    tokens: int
+    requests: int
+
+
+def sum_unpriced(workspace: Workspace, span: Span) -> list[UnpricedModel]:
+    """Usage without a price, by model, the largest first."""
+    if span.zone.key == rollup_zone(workspace):
+        kept = DailyUsage.objects.filter(
+            workspace=workspace, dimension=Dimension.UNPRICED, day__range=(span.first, span.last)
+        )
+        rows = list(kept.values_list("value").annotate(Sum("requests"), *(Sum(name) for name in _TOKENS)))
+    else:
+        records = UsageRecord.objects.of(workspace).unpriced().between(span.start, span.end)
+        counted = records.values_list("model")
+        rows = list(counted.annotate(Count("id", filter=Q(part=0)), *(Sum(name) for name in _TOKENS)))
+    found = [UnpricedModel(model, sum(tokens), requests) for model, requests, *tokens in rows]
+    return sorted((one for one in found if one.tokens or one.requests), key=lambda one: (-one.tokens, one.model))
+
+
+def count_excluded(workspace: Workspace, span: Span) -> int:
+    """Records of these days that can't be right and stand in no sum."""
+    return UsageRecord.objects.of(workspace).excluded().between(span.start, span.end).count()

@@ -1,0 +1,1 @@
+"""The room's writes, one file per noun: usage, price_book, rollups, transcript_files."""
