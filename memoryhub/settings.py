@@ -188,6 +188,7 @@ if QUEUE_URL not in ("sqlite", "postgres") and not QUEUE_URL.startswith(("redis:
     raise ImproperlyConfigured("The setting MEMORYHUB_QUEUE must be sqlite, postgres or a redis:// URL.")
 if QUEUE_URL == "postgres" and not _postgres:
     raise ImproperlyConfigured("The setting MEMORYHUB_QUEUE is postgres, but DATABASE_URL is not set.")
+BACKUPS_KEPT = env.integer("MEMORYHUB_BACKUPS_KEPT", 7, most=1000)  # daily copies in the data folder
 WORKER_THREADS = env.integer("MEMORYHUB_WORKER_THREADS", 2, least=1, most=64)
 JOB_LEASE_SECONDS = env.integer("MEMORYHUB_JOB_LEASE_SECONDS", 60, least=1, most=3600)  # a dead worker's job waits so long
 JOBS_IMMEDIATE = False  # tests switch it on to run a job where it is rung

@@ -40,7 +40,10 @@ class Hub:
         self.folder, self.port = Path(folder), free_port()
         self.base = f"http://127.0.0.1:{self.port}"
         self.environment = clean_environment(
-            MEMORYHUB_DATA_DIR=folder, MEMORYHUB_PORT=str(self.port), MEMORYHUB_ADMIN_PASSWORD="correct horse battery", **extra
+            MEMORYHUB_DATA_DIR=folder,
+            MEMORYHUB_PORT=str(self.port),
+            MEMORYHUB_ADMIN_PASSWORD="correct horse battery",
+            **extra,
         )
         self.key = ""
         self.process: subprocess.Popen[bytes] | None = None
@@ -48,7 +51,12 @@ class Hub:
     def start(self) -> None:
         with (self.folder / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "up"], cwd=ROOT, env=self.environment, stdout=log, stderr=log, start_new_session=True
+                [sys.executable, "manage.py", "up"],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -77,7 +85,13 @@ class Hub:
 
     def manage(self, *args: str, **kwargs: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "manage.py", *args], cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=300, **kwargs
+            [sys.executable, "manage.py", *args],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            **kwargs,
         )
 
     def make_key(self, *scopes: str, name: str = "tests") -> str:
@@ -86,7 +100,9 @@ class Hub:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip().splitlines()[-1]
 
-    def call(self, method: str, path: str, body: Any = None, *, key: str | None = None, **headers: str) -> tuple[int, Any]:
+    def call(
+        self, method: str, path: str, body: Any = None, *, key: str | None = None, **headers: str
+    ) -> tuple[int, Any]:
         data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
         sent = {"Authorization": f"Bearer {key or self.key}", "Content-Type": "application/json", **headers}
         request = urllib.request.Request(f"{self.base}{path}", data=data, method=method, headers=sent)

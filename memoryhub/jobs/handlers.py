@@ -7,10 +7,11 @@ line here and a test in tests/jobs.
 from collections.abc import Callable
 from typing import Any
 
-from memoryhub.jobs import housekeeping
+from memoryhub.jobs import backups, housekeeping
 from memoryhub.work.models import Job
 
 Handler = Callable[[Job], dict[str, Any]]
 HANDLERS: dict[str, Handler] = {
+    "backup": backups.run,
     "housekeeping": housekeeping.run,
 }

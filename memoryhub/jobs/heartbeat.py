@@ -5,7 +5,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from memoryhub.common import stopping
+from memoryhub.common import clock, stopping
 
 BEAT_EVERY_SECONDS = 5
 HEARTBEAT_FILE = "worker.heartbeat"
@@ -19,6 +19,16 @@ def beat_forever() -> None:
         while True:
             path.touch()
             if stopping.wait(BEAT_EVERY_SECONDS):
+                path.unlink(missing_ok=True)
                 return
 
     threading.Thread(target=beat, name="heartbeat", daemon=True).start()
+
+
+def is_fresh() -> bool:
+    """Tell whether a worker showed a sign of life within three beats."""
+    try:
+        beat_at = (Path(settings.DATA_DIR) / HEARTBEAT_FILE).stat().st_mtime
+    except OSError:
+        return False
+    return clock.now().timestamp() - beat_at < 3 * BEAT_EVERY_SECONDS

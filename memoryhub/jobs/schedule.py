@@ -24,7 +24,10 @@ class Due:
         return f"{self.kind}:{workspace_id or 'hub'}:{int(now.timestamp()) // self.every_seconds}:{self.every_seconds}"
 
 
-SCHEDULE = (Due("housekeeping", HOUR, per_workspace=False),)
+SCHEDULE = (
+    Due("housekeeping", HOUR, per_workspace=False),
+    Due("backup", DAY, per_workspace=False),
+)
 
 
 def enqueue_due_jobs() -> int:

@@ -48,7 +48,8 @@ def _raise(error):
 
 
 @pytest.mark.parametrize(
-    ("error", "state"), [(ValueError("x"), "failed"), (Unavailable("down"), "failed"), (Invalid("no such file"), "dead")]
+    ("error", "state"),
+    [(ValueError("x"), "failed"), (Unavailable("down"), "failed"), (Invalid("no such file"), "dead")],
 )
 def test_a_fault_is_retried_and_a_broken_rule_is_not(job_of, error, state):
     job = job_of(lambda job: _raise(error))

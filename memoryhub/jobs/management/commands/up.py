@@ -111,7 +111,7 @@ def web_command() -> list[str]:
         "--workers-kill-timeout", "3",
         "--respawn-failed-workers",
         "--no-ws",
-        "--log-level", "warning",
+        "--log-level", "error",
         "--working-dir", str(settings.BASE_DIR),
     ]  # fmt: skip
 
