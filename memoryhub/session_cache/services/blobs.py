@@ -1,0 +1,60 @@
+"""Storing contents once: the same bytes in a workspace are one row, however many events carry them."""
+
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db import connection
+
+from memoryhub.session_cache.models import Blob
+from memoryhub.workspaces.models import Workspace
+
+_COMPRESS_FROM_BYTES = 200  # below it the header eats the gain
+_WORTH_IT = 0.9  # compressed only where it saves a tenth
+_LEVEL = 1  # four times as fast as the default for nearly the same size on JSON
+_CHUNK = 900
+
+
+def ensure_blobs(*, workspace: Workspace, contents: Mapping[bytes, bytes]) -> dict[bytes, int]:
+    """Store contents by their SHA-256 and return the row ids; what is there already is only looked up."""
+    known = _find(workspace, contents)
+    missing = [(sha, contents[sha]) for sha in contents if sha not in known]
+    if missing:
+        insert_rows(
+            Blob,
+            ("workspace_id", "sha256", "codec", "data", "size_bytes"),
+            ((workspace.pk, sha, *_packed(data), len(data)) for sha, data in missing),
+            ignore_conflicts=True,
+        )
+        known |= _find(workspace, [sha for sha, _ in missing])
+    return known
+
+
+def _find(workspace: Workspace, digests: Iterable[bytes]) -> dict[bytes, int]:
+    wanted = list(digests)
+    found: dict[bytes, int] = {}
+    for start in range(0, len(wanted), _CHUNK):
+        rows = Blob.objects.filter(workspace=workspace, sha256__in=wanted[start : start + _CHUNK])
+        found |= {bytes(sha): pk for sha, pk in rows.values_list("sha256", "pk")}
+    return found
+
+
+def _packed(data: bytes) -> tuple[int, bytes]:
+    if len(data) >= _COMPRESS_FROM_BYTES:
+        packed = zlib.compress(data, _LEVEL)
+        if len(packed) < len(data) * _WORTH_IT:
+            return Blob.Codec.ZLIB.value, packed
+    return Blob.Codec.PLAIN.value, data
+
+
+def insert_rows(
+    model: Any, columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]], *, ignore_conflicts: bool = False
+) -> None:
+    """Insert many rows by one prepared statement: several times as fast as one object each."""
+    quote = connection.ops.quote_name
+    names = ", ".join(quote(name) for name in columns)
+    marks = ", ".join(["%s"] * len(columns))
+    tail = " ON CONFLICT DO NOTHING" if ignore_conflicts else ""
+    table = quote(model._meta.db_table)
+    with connection.cursor() as cursor:
+        cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks}){tail}", list(rows))  # noqa: S608
