@@ -104,10 +104,16 @@ def _deeper_than(value: Json, limit: int) -> bool:
 
 def marker_ttl(holder: Json) -> str | None:
     """Return the TTL of a well-formed `cache_control` on this object, else None."""
-    control = holder.get("cache_control")
+    return read_ttl(holder.get("cache_control"))
+
+
+def read_ttl(control: Json) -> str | None:
+    """Return 5m or 1h, None where this is not what the provider accepts as `cache_control`."""
     if not isinstance(control, dict) or control.get("type") != "ephemeral":
         return None
-    ttl = control.get("ttl", "5m")
+    ttl = control.get("ttl")
+    if ttl is None:
+        return "5m"
     return ttl if isinstance(ttl, str) and ttl in rulebook.TTL_SECONDS else None
 
 

@@ -10,7 +10,7 @@ _CLOCK = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _ZONE = r"(?:\s?(?:z|utc|gmt|[+-]\d{2}:?\d{2}))?"
 TIMESTAMP = re.compile(
-    rf"(?<![\w.-])(?:"
+    rf"(?<![A-Za-z0-9_.-])(?:"
     rf"\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?:[t ,]{{1,2}}{_CLOCK}{_ZONE})?"
     rf"|(?:{_WEEKDAY},?\s+)?(?:{_MONTH}\.?\s+{_DAY}|{_DAY}\s+{_MONTH}\.?)(?:,?\s+\d{{4}})?"
     rf"(?:[t ,]+(?:at\s+)?{_CLOCK}{_ZONE})?"
@@ -20,7 +20,7 @@ TIMESTAMP = re.compile(
     rf"|1[5-9]\d{{8}}(?:\d{{3}}|\d{{6}}|\d{{9}})?(?:\.\d+)?"
     rf"|{_WEEKDAY}"
     rf"|\d{{8}}t\d{{6}}z?"
-    rf")(?![\w-])",
+    rf")(?![A-Za-z0-9_-])",
     re.IGNORECASE,
 )
 UUID = re.compile(
