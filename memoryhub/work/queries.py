@@ -26,9 +26,9 @@ class QueueState:
 
 
 def get_job(workspace: Workspace, public_id: str) -> Job:
-    """Return one job of the workspace."""
+    """Return one job of the workspace, or of the hub itself."""
     try:
-        return Job.objects.get(workspace=workspace, public_id=public_id)
+        return list_jobs(workspace).get(public_id=public_id)
     except Job.DoesNotExist as error:
         raise UnknownJob("There is no such job in this workspace.") from error
 

@@ -12,6 +12,7 @@ from django.db.models import F
 
 from memoryhub.common import clock, errors, ids
 from memoryhub.work.models import Job, JobState
+from memoryhub.work.queries import get_job
 from memoryhub.workspaces.models import Workspace
 
 LEASE_SECONDS = settings.JOB_LEASE_SECONDS
@@ -144,14 +145,14 @@ def retry_pause_seconds(attempts: int) -> int:
 
 
 def retry_job(*, workspace: Workspace, public_id: str) -> Job:
-    """Give a dead job new attempts, now."""
-    now = clock.now()
-    changed = Job.objects.filter(workspace=workspace, public_id=public_id, state=JobState.DEAD).update(
-        state=JobState.QUEUED, attempts=0, run_after=now, finished_at=None
+    """Give a dead job of the workspace or of the hub new attempts, now."""
+    job = get_job(workspace, public_id)
+    changed = Job.objects.filter(pk=job.pk, state=JobState.DEAD).update(
+        state=JobState.QUEUED, attempts=0, run_after=clock.now(), finished_at=None
     )
     if not changed:
-        raise NotRetryable("There is no dead job of this id.")
-    job = Job.objects.get(public_id=public_id)
+        raise NotRetryable(f"{public_id} is {job.get_state_display().lower()}.")
+    job.refresh_from_db()
     ring_after_commit(job)
     return job
 

@@ -24,7 +24,9 @@ def test_no_key_is_401_and_says_which_scheme(client, db):
     assert response["WWW-Authenticate"] == "Bearer"
 
 
-@pytest.mark.parametrize("header", ["Bearer mh_bad_key", "Bearer", "Basic YTpi", "mh_x", "Bearer mh_aaaaaaaa_" + "a" * 43])
+@pytest.mark.parametrize(
+    "header", ["Bearer mh_bad_key", "Bearer", "Basic YTpi", "mh_x", "Bearer mh_aaaaaaaa_" + "a" * 43]
+)
 def test_a_bad_key_is_401(client, db, header):
     assert_problem(client.get("/api/v1/jobs", headers={"Authorization": header}), 401)
 

@@ -74,9 +74,7 @@ def test_after_a_day_the_key_is_free_again(workspace):
 
 def test_old_replies_are_forgotten(workspace):
     with clock.frozen(NOON):
-        services.claim_idempotency_key(
-            workspace=workspace, owner="key:a", key="k", method="POST", path="/x", body=b""
-        )
+        services.claim_idempotency_key(workspace=workspace, owner="key:a", key="k", method="POST", path="/x", body=b"")
     with clock.frozen(NOON + timedelta(days=2)):
         assert services.forget_old_replies() == 1
     assert not IdempotentReply.objects.exists()

@@ -14,7 +14,8 @@ def test_broken_json_names_line_and_column():
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"\xff\xfe", b"[NaN]", b"[Infinity]", b"[-Infinity]", b"[" * 100_000, b'{"a":1}x', b"[" + b"9" * 5000 + b"]"]
+    "body",
+    [b"", b"\xff\xfe", b"[NaN]", b"[Infinity]", b"[-Infinity]", b"[" * 100_000, b'{"a":1}x', b"[" + b"9" * 5000 + b"]"],
 )
 def test_what_is_not_json_is_refused(body):
     with pytest.raises(NotJson):

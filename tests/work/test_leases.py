@@ -7,7 +7,7 @@ import pytest
 from memoryhub.common import clock
 from memoryhub.work import services
 from memoryhub.work.models import Job, JobState
-from memoryhub.work.queries import list_due_job_ids, summarize_queue
+from memoryhub.work.queries import UnknownJob, list_due_job_ids, summarize_queue
 from tests.factories import NOON
 
 
@@ -91,7 +91,7 @@ def test_a_dead_job_can_be_retried_by_a_person(job, workspace):
 def test_a_stranger_cannot_retry_it(job, other_workspace):
     with clock.frozen(NOON):
         services.fail_job(job=services.take_lease(job_id=job.pk), error="bad", retry=False)
-        with pytest.raises(services.NotRetryable):
+        with pytest.raises(UnknownJob):
             services.retry_job(workspace=other_workspace, public_id=job.public_id)
 
 
