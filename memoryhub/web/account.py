@@ -23,6 +23,7 @@ from memoryhub.web.forms import HubBoundField, HubForm
 from memoryhub.web.login import next_path
 from memoryhub.workspaces.models import User
 from memoryhub.workspaces.queries import list_workspaces_of
+from memoryhub.workspaces.services import enter_workspace
 
 COOKIE_SECONDS = 365 * 24 * 3600
 
@@ -96,6 +97,7 @@ def switch_workspace(request: MemberRequest) -> HttpResponse:
     chosen = next((w for w in list_workspaces_of(request.user) if w.name == wanted), None)
     if chosen is None:
         return access.error_page(request, 404, _("Not found"), _("You are not a member of such a workspace."))
+    enter_workspace(workspace=chosen, user=request.user)
     request.session[access.WORKSPACE_SESSION_KEY] = chosen.pk
     return redirect("overview")
 

@@ -45,6 +45,7 @@ class Membership(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=8, choices=Role.choices)
     created_at = models.DateTimeField()
+    entered_at = models.DateTimeField(null=True, blank=True)  # when the person last chose this workspace
 
     class Meta:
         constraints = [

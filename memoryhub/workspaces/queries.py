@@ -1,6 +1,7 @@
 """Reads about who: workspaces, members, keys, agents, sessions; and who a credential belongs to."""
 
 from django.conf import settings
+from django.db.models import F
 
 from memoryhub.common import clock, errors
 from memoryhub.workspaces import keys
@@ -55,8 +56,11 @@ def find_principal_by_token(token: str) -> tuple[Principal, int] | None:
 
 
 def find_principal_of_user(user: User, workspace_id: int | None) -> Principal | None:
-    """Return a person in the chosen workspace, or in their first one; None where they belong to none."""
-    memberships = Membership.objects.filter(user=user).select_related("workspace").order_by("workspace__name")
+    """Return a person in the chosen workspace, else in the one they last entered; None where they belong to none."""
+    last_entered = F("entered_at").desc(nulls_last=True)
+    memberships = (
+        Membership.objects.filter(user=user).select_related("workspace").order_by(last_entered, "workspace__name")
+    )
     membership = memberships.filter(workspace_id=workspace_id).first() if workspace_id else None
     membership = membership or memberships.first()
     if membership is None:

@@ -106,6 +106,11 @@ def set_role(*, workspace: Workspace, user: User, role: str) -> Membership:
     return membership
 
 
+def enter_workspace(*, workspace: Workspace, user: User) -> None:
+    """Remember that a person chose this workspace, so that the next sign-in starts there."""
+    Membership.objects.filter(workspace=workspace, user=user).update(entered_at=clock.now())
+
+
 def remove_member(*, workspace: Workspace, user: User) -> None:
     """Take a person out of a workspace; the last admin stays."""
     with transaction.atomic():

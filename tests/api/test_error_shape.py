@@ -11,7 +11,7 @@ def assert_problem(response, status):
     assert response.status_code == status
     assert response["Content-Type"] == "application/problem+json"
     body = json.loads(response.content)
-    assert KEYS <= body.keys()
+    assert body.keys() >= KEYS
     assert body["status"] == status
     assert body["request_id"] == response["X-Request-Id"]
     return body

@@ -12,6 +12,7 @@ from memoryhub.workspaces.services import (
     WeakPassword,
     create_user,
     create_workspace,
+    enter_workspace,
     remove_member,
     set_role,
 )
@@ -88,3 +89,5 @@ def test_a_person_of_two_workspaces_enters_the_chosen_one(workspace, other_works
     assert find_principal_of_user(ana, workspace.pk).role == "admin"
     assert find_principal_of_user(ana, other_workspace.pk).role == "viewer"
     assert find_principal_of_user(ana, 10**9).workspace == other_workspace
+    enter_workspace(workspace=workspace, user=ana)
+    assert find_principal_of_user(ana, None).workspace == workspace
