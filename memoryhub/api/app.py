@@ -6,11 +6,12 @@ from django.http import HttpRequest
 from ninja import NinjaAPI
 
 from memoryhub import __version__
-from memoryhub.api import errors, jobs, openapi
+from memoryhub.api import errors, jobs, openapi, prompt_cache
 from memoryhub.api.parser import StrictParser
 
 ROUTERS = [
     jobs.router,
+    prompt_cache.router,
 ]
 
 

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from memoryhub.prompt_cache.queries.prices import price_book_version
 from memoryhub.prompt_cache.queries.sums import (
+    Only,
     Span,
     Sums,
     UnpricedModel,
@@ -52,19 +53,23 @@ def build_report(
     last: date | None = None,
     time_zone: str = "",
     group_by: Sequence[str] = ("day",),
+    only: Only | None = None,
 ) -> Report:
-    """The report over the days from `first` to `last` (both inclusive) of a zone; the workspace's own by default."""
+    """The report over the days from `first` to `last` (both inclusive) of a zone; the workspace's own by default.
+
+    `only` narrows it to one project, model, agent, user or session.
+    """
     zone = _zone(workspace, time_zone)
     groups = tuple(dict.fromkeys(group_by))
     span = resolve_span(workspace, first, last, zone)
     check_groups(groups)
-    found = sum_usage(workspace, span, groups) if span else {}
+    found = sum_usage(workspace, span, groups, only) if span else {}
     rows = [ReportRow(dict(zip(groups, key, strict=True)), sums) for key, sums in found.items()]
     return Report(
         rows=sorted(rows, key=_row_order),
         totals=total(found),
-        unpriced=sum_unpriced(workspace, span) if span else [],
-        excluded_count=count_excluded(workspace, span) if span else 0,
+        unpriced=sum_unpriced(workspace, span, only) if span else [],
+        excluded_count=count_excluded(workspace, span, only) if span else 0,
         time_zone=zone.key,
         price_book_version=price_book_version(workspace),
         group_by=groups,
@@ -112,37 +117,45 @@ class CostSummary:
 
 
 def summarize_costs(
-    workspace: Workspace, *, first: date, last: date, time_zone: str = "", sessions: bool = True, limit: int = 12
+    workspace: Workspace,
+    *,
+    first: date,
+    last: date,
+    time_zone: str = "",
+    sessions: bool = True,
+    limit: int = 12,
+    only: Only | None = None,
 ) -> CostSummary:
     """Figures for the report page from `first` to `last`, inclusive, in a zone (the workspace's own is fastest).
 
     Every day of the range is in `days`, also those without usage. `previous` sums as many days directly before. The
-    groups are the dearest `limit` ones; an empty name means "not said". `sessions=False` saves reading the records.
+    groups are the dearest `limit` ones; an empty name means "not said". `sessions=False` saves reading the records, which
+    `only` (one project, model, agent, user or session) always does.
     """
     zone = _zone(workspace, time_zone)
     span = Span(first, last, zone)
-    by_day = sum_usage(workspace, span, ["day"])
-    groups = {name: _largest(workspace, span, name, limit) for name in ("model", "project", "agent", "user")}
+    by_day = sum_usage(workspace, span, ["day"], only)
+    groups = {name: _largest(workspace, span, name, limit, only) for name in ("model", "project", "agent", "user")}
     return CostSummary(
         first=first,
         last=last,
         time_zone=zone.key,
         days=_series(span, by_day),
         totals=total(by_day),
-        previous=total(sum_usage(workspace, span.previous(), ["day"])),
+        previous=total(sum_usage(workspace, span.previous(), ["day"], only)),
         by_model=groups["model"],
         by_project=groups["project"],
         by_agent=groups["agent"],
         by_user=groups["user"],
-        by_session=_largest(workspace, span, "session", limit) if sessions else [],
-        unpriced=sum_unpriced(workspace, span),
-        excluded_count=count_excluded(workspace, span),
+        by_session=_largest(workspace, span, "session", limit, only) if sessions else [],
+        unpriced=sum_unpriced(workspace, span, only),
+        excluded_count=count_excluded(workspace, span, only),
         price_book_version=price_book_version(workspace),
     )
 
 
-def _largest(workspace: Workspace, span: Span, name: str, limit: int) -> list[tuple[str, Sums]]:
-    found = sum_usage(workspace, span, [name])
+def _largest(workspace: Workspace, span: Span, name: str, limit: int, only: Only | None) -> list[tuple[str, Sums]]:
+    found = sum_usage(workspace, span, [name], only)
     ranked = sorted(found.items(), key=lambda item: (-item[1].cost_pico, item[0]))
     return [(key[0], sums) for key, sums in ranked[:limit]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -14,9 +14,11 @@ from django.db.models import Count, Max, Min, Q, Sum
 from memoryhub.common import errors
 from memoryhub.prompt_cache.domain import money
 from memoryhub.prompt_cache.models import DailyUsage, Dimension, LedgerState, UsageRecord
+from memoryhub.prompt_cache.models.ledger import UsageRecordQuerySet
 from memoryhub.workspaces.models import Workspace
 
 GROUPS = ("day", "project", "model", "agent", "user", "session")
+Only = Mapping[str, str]  # dimension -> the one value wanted
 _ROLLED_UP = {"project", "model", "agent", "user"}
 _TOKENS = ("input_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "cache_read_tokens", "output_tokens")
 _SUMMED = ("requests", *_TOKENS, "cost_pico", "nocache_pico")
@@ -124,6 +126,12 @@ def start_of_day(day: date, zone: ZoneInfo) -> datetime:
     return datetime.combine(day, time.min, tzinfo=zone).astimezone(UTC)
 
 
+def narrowed(records: UsageRecordQuerySet, only: Only) -> UsageRecordQuerySet:
+    """The records of one project, model, agent, user or session."""
+    check_groups(["day", *only])
+    return records.filter(**{name: value for name, value in only.items() if name != "day"})
+
+
 def rollup_zone(workspace: Workspace) -> str:
     """The zone that the daily sums are kept in; "" where there are none to trust."""
     return LedgerState.objects.filter(workspace=workspace).values_list("time_zone", flat=True).first() or ""
@@ -148,13 +156,18 @@ def check_groups(group_by: Sequence[str]) -> None:
         raise UnknownGroupError(f"group_by takes {', '.join(GROUPS)}; got {', '.join(unknown)[:80] or 'nothing'}.")
 
 
-def sum_usage(workspace: Workspace, span: Span, group_by: Sequence[str]) -> dict[tuple[Any, ...], Sums]:
-    """Priced usage by group, keyed by the values in the order of `group_by` (days as dates)."""
+def sum_usage(
+    workspace: Workspace, span: Span, group_by: Sequence[str], only: Only | None = None
+) -> dict[tuple[Any, ...], Sums]:
+    """Priced usage by group, keyed by the values in the order of `group_by` (days as dates).
+
+    `only` narrows it to one project, model, agent, user or session.
+    """
     check_groups(group_by)
     others = [name for name in group_by if name != "day"]
-    if len(others) <= 1 and set(others) <= _ROLLED_UP and span.zone.key == rollup_zone(workspace):
+    if not only and len(others) <= 1 and set(others) <= _ROLLED_UP and span.zone.key == rollup_zone(workspace):
         return _from_rollups(workspace, span, group_by, others)
-    return _from_records(workspace, span, group_by, others)
+    return _from_records(workspace, span, group_by, others, only or {})
 
 
 def _from_rollups(
@@ -170,13 +183,13 @@ def _from_rollups(
 
 
 def _from_records(
-    workspace: Workspace, span: Span, group_by: Sequence[str], others: list[str]
+    workspace: Workspace, span: Span, group_by: Sequence[str], others: list[str], only: Only
 ) -> dict[tuple[Any, ...], Sums]:
     """One indexed range per local day: exact under every DST rule, and no database has to know time zones."""
     if span.length > LONGEST_RANGE_DAYS:
         raise BadRangeError(f"A report in another zone takes at most {LONGEST_RANGE_DAYS:,} days.")
     groups: dict[tuple[Any, ...], Sums] = {}
-    records = UsageRecord.objects.of(workspace).priced()
+    records = narrowed(UsageRecord.objects.of(workspace).priced(), only)
     for day, start, end in span.days():
         sums = _aggregates()
         found = records.between(start, end)
@@ -223,21 +236,21 @@ class UnpricedModel:
     requests: int
 
 
-def sum_unpriced(workspace: Workspace, span: Span) -> list[UnpricedModel]:
+def sum_unpriced(workspace: Workspace, span: Span, only: Only | None = None) -> list[UnpricedModel]:
     """Usage without a price, by model, the largest first."""
-    if span.zone.key == rollup_zone(workspace):
+    if not only and span.zone.key == rollup_zone(workspace):
         kept = DailyUsage.objects.filter(
             workspace=workspace, dimension=Dimension.UNPRICED, day__range=(span.first, span.last)
         )
         rows = list(kept.values_list("value").annotate(Sum("requests"), *(Sum(name) for name in _TOKENS)))
     else:
-        records = UsageRecord.objects.of(workspace).unpriced().between(span.start, span.end)
+        records = narrowed(UsageRecord.objects.of(workspace).unpriced().between(span.start, span.end), only or {})
         counted = records.values_list("model")
         rows = list(counted.annotate(Count("id", filter=Q(part=0)), *(Sum(name) for name in _TOKENS)))
     found = [UnpricedModel(model, sum(tokens), requests) for model, requests, *tokens in rows]
     return sorted((one for one in found if one.tokens or one.requests), key=lambda one: (-one.tokens, one.model))
 
 
-def count_excluded(workspace: Workspace, span: Span) -> int:
+def count_excluded(workspace: Workspace, span: Span, only: Only | None = None) -> int:
     """Records of these days that can't be right and stand in no sum."""
-    return UsageRecord.objects.of(workspace).excluded().between(span.start, span.end).count()
+    return narrowed(UsageRecord.objects.of(workspace).excluded().between(span.start, span.end), only or {}).count()

@@ -9,14 +9,23 @@ from typing import Any
 
 from django.db import transaction
 
-from memoryhub.common import clock
+from memoryhub.common import clock, errors
 from memoryhub.prompt_cache.domain.entries import PRICED, UNPRICED, book_entry
+from memoryhub.prompt_cache.domain.reports import UsageReport, sightings_of_report
 from memoryhub.prompt_cache.domain.sightings import Joined, Sighting
+from memoryhub.prompt_cache.domain.usage import UsageError
 from memoryhub.prompt_cache.models import UsageRecord
 from memoryhub.prompt_cache.price_books import get_price_book
 from memoryhub.prompt_cache.services.rollups import RollUpChanges, lock_ledger
 from memoryhub.prompt_cache.services.rows import KEYS_PER_QUERY, known_from_row, row_values, upsert
 from memoryhub.workspaces.models import Workspace
+from memoryhub.workspaces.services import ensure_sessions
+
+
+class BadReportError(errors.Invalid):
+    slug = "bad-usage"
+    title = "This usage can't be read"
+
 
 PartKey = tuple[str, int]
 _UNIQUE = ("workspace_id", "message_id", "part")
@@ -60,6 +69,23 @@ def record_usage(*, workspace: Workspace, sightings: Iterable[Sighting]) -> Reco
         result = _record(workspace, seen, changes)
         changes.write()
     return result
+
+
+def record_reports(*, workspace: Workspace, reports: Sequence[UsageReport]) -> RecordedUsage:
+    """Record what callers report about responses; one report that can't be read refuses all of them, with its place."""
+    now = clock.now()
+    sightings: list[Sighting] = []
+    problems = []
+    for index, report in enumerate(reports):
+        try:
+            sightings.extend(sightings_of_report(report, now))
+        except UsageError as error:
+            problems.append({"in": "body", "field": f"{index}.{error.path}", "message": error.reason})
+    if problems:
+        raise BadReportError(f"{problems[0]['field']}: {problems[0]['message']}.", errors=problems)
+    with transaction.atomic():
+        ensure_sessions(workspace=workspace, sids=[report.session for report in reports])
+        return record_usage(workspace=workspace, sightings=sightings)
 
 
 def join_sightings(sightings: Iterable[Sighting]) -> dict[PartKey, Joined]:

@@ -1,0 +1,209 @@
+"""Shapes of the ledger: usage in, what it cost out, the report, the price book."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from ninja import Field, Schema
+from pydantic import AfterValidator, BeforeValidator
+
+from memoryhub.api.schemas.base import InShape
+from memoryhub.prompt_cache.domain import money
+from memoryhub.prompt_cache.domain.reports import UsageReport
+from memoryhub.prompt_cache.queries import ListedPrice, UnpricedModel
+from memoryhub.prompt_cache.services.price_book import PriceDraft, Repricing
+from memoryhub.prompt_cache.services.usage import BookedResponse, RecordedUsage
+
+MOST_REPORTS = 1_000
+
+
+def _plausible(moment: datetime) -> datetime:
+    """UTC, and near enough to now that every time zone can show it; a time without a zone is UTC."""
+    if not 1970 <= moment.year <= 2200:
+        raise ValueError("lies outside the years 1970 to 2200")
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+Moment = Annotated[datetime, AfterValidator(_plausible)]
+
+
+def _text(longest: int) -> Any:
+    return Annotated[str, BeforeValidator(lambda value: "" if value is None else value), Field(max_length=longest)]
+
+
+class UsageIn(InShape):
+    """One model response. `message_id` (or else `request_id`) names it; sending it again changes nothing."""
+
+    message_id: _text(200) = ""
+    request_id: _text(200) = ""
+    model: str = Field(min_length=1, max_length=200)
+    started_at: Moment | None = None
+    first_byte_at: Moment | None = None
+    ended_at: Moment | None = None
+    session: _text(200) = ""
+    agent: _text(200) = ""
+    project: _text(500) = ""
+    user: _text(200) = ""
+    convention: Literal["anthropic", "inclusive"] | None = Field(
+        None,
+        description="anthropic: input_tokens leaves the cached tokens out; inclusive (OpenTelemetry, OpenAI, LiteLLM): it counts "
+        "them too. Left out, it is recognised by the field names.",
+    )
+    usage: dict[str, Any]
+    diagnostics: dict[str, Any] | None = None
+    request: dict[str, Any] | None = Field(
+        None, description="The request's body, for the doctor; only hashes are kept."
+    )
+    source: Literal["rest", "track"] = "rest"
+
+    def report(self, bound: dict[str, str]) -> UsageReport:
+        """As the ledger takes it, with what the key is bound to filled in."""
+        values = {name: getattr(self, name) for name in UsageReport.__slots__}
+        return UsageReport(**{**values, **bound})
+
+
+class BookedOut(Schema):
+    message_id: str
+    cost_usd: str | None
+    net_saving_usd: str | None
+    unpriced: bool
+    flags: list[str]
+
+    @staticmethod
+    def of(booked: BookedResponse) -> "BookedOut":
+        """Without a price there is no amount; zero would be a lie."""
+        return BookedOut(
+            message_id=booked.message_id,
+            cost_usd=None if booked.unpriced else money.usd_text(booked.cost_pico),
+            net_saving_usd=None if booked.unpriced else money.usd_text(booked.net_saving_pico),
+            unpriced=booked.unpriced,
+            flags=booked.flags,
+        )
+
+
+class RecordedOut(Schema):
+    created: int
+    updated: int
+    unchanged: int
+    items: list[BookedOut]
+
+    @staticmethod
+    def of(recorded: RecordedUsage, keys: list[str]) -> "RecordedOut":
+        return RecordedOut(
+            created=recorded.created,
+            updated=recorded.updated,
+            unchanged=recorded.unchanged,
+            items=[BookedOut.of(recorded.responses[key]) for key in keys],
+        )
+
+
+class UnpricedOut(Schema):
+    model: str
+    tokens: int
+    requests: int
+
+    @staticmethod
+    def of(unpriced: UnpricedModel) -> "UnpricedOut":
+        return UnpricedOut(model=unpriced.model, tokens=unpriced.tokens, requests=unpriced.requests)
+
+
+class ReportOut(Schema):
+    """Only the grouped keys are present in a row. Amounts are decimal text; `hit_rate` is null where there was no prompt."""
+
+    rows: list[dict[str, Any]]
+    totals: dict[str, Any]
+    unpriced: list[UnpricedOut]
+    excluded: int
+    tz: str
+    price_book_version: str
+
+
+def _decimal(value: Any) -> Any:
+    """A JSON number becomes the decimal that was written, not its binary neighbour."""
+    return Decimal(repr(value)) if isinstance(value, float) else value
+
+
+Usd = Annotated[Decimal, BeforeValidator(_decimal), Field(ge=0, le=100_000, max_digits=12, decimal_places=6)]
+
+
+class PriceIn(InShape):
+    """USD per million tokens. Cache prices that are left out follow the usual ratios: 1.25, 2 and 0.1 times the input."""
+
+    model: str = Field(min_length=1, max_length=200)
+    input_usd: Usd
+    output_usd: Usd
+    cache_write_5m_usd: Usd | None = None
+    cache_write_1h_usd: Usd | None = None
+    cache_read_usd: Usd | None = None
+    valid_from: date | None = Field(None, description="A UTC day; left out, the price always held.")
+    valid_until: date | None = Field(None, description="The last UTC day, inclusive.")
+    prompt_tokens_above: int = Field(0, ge=0, le=10**9, description="For requests whose whole prompt is larger.")
+    note: str = Field("", max_length=300)
+
+    def draft(self) -> PriceDraft:
+        return PriceDraft(**self.dict())
+
+
+class PricesIn(InShape):
+    items: list[PriceIn] = Field(min_length=1, max_length=200)
+    dry_run: bool = False
+    reason: str = Field("", max_length=500)
+
+
+class PriceOut(Schema):
+    model: str
+    input_usd: str
+    output_usd: str
+    cache_write_5m_usd: str
+    cache_write_1h_usd: str
+    cache_read_usd: str
+    valid_from: date | None
+    valid_until: date | None
+    prompt_tokens_above: int
+    source: str
+    note: str
+
+    @staticmethod
+    def of(listed: ListedPrice) -> "PriceOut":
+        entry, rates = listed.entry, listed.entry.rates
+        return PriceOut(
+            model=entry.model,
+            input_usd=money.usd_per_million_text(rates.input),
+            output_usd=money.usd_per_million_text(rates.output),
+            cache_write_5m_usd=money.usd_per_million_text(rates.cache_write_5m),
+            cache_write_1h_usd=money.usd_per_million_text(rates.cache_write_1h),
+            cache_read_usd=money.usd_per_million_text(rates.cache_read),
+            valid_from=entry.valid_from,
+            valid_until=entry.valid_until,
+            prompt_tokens_above=entry.prompt_tokens_above,
+            source=entry.source,
+            note=listed.note,
+        )
+
+
+class PriceBookOut(Schema):
+    price_book_version: str
+    items: list[PriceOut]
+    unpriced: list[UnpricedOut]
+
+
+class RepricedOut(Schema):
+    dry_run: bool
+    price_book_version: str
+    records: int
+    newly_priced: int
+    cost_before_usd: str
+    cost_after_usd: str
+    change_set: str | None
+
+    @staticmethod
+    def of(repricing: Repricing, *, version: str, dry_run: bool) -> "RepricedOut":
+        return RepricedOut(
+            dry_run=dry_run,
+            price_book_version=version,
+            records=repricing.records,
+            newly_priced=repricing.newly_priced,
+            cost_before_usd=money.usd_text(repricing.cost_before_pico),
+            cost_after_usd=money.usd_text(repricing.cost_after_pico),
+            change_set=repricing.change_set.public_id if repricing.change_set else None,
+        )
