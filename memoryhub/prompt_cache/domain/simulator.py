@@ -19,6 +19,7 @@ from memoryhub.prompt_cache.domain.ttl_choice import KEEPALIVE_SECONDS, keepaliv
 
 PLANS = ("none", "auto-5m", "1h", "mixed", "keepalive", "actual")
 Marker = tuple[int, str]
+NO_MODIFIERS = Modifiers()
 FindTariff = Callable[["Shape", int], Tariff | None]
 
 
@@ -42,7 +43,7 @@ class Shape:
     model: str
     at: datetime
     billed: Tokens | None = None
-    modifiers: Modifiers = Modifiers()
+    modifiers: Modifiers = NO_MODIFIERS
     chain: str = ""
 
     @property
@@ -85,7 +86,7 @@ def shape_of(
     billed: Tokens | None = None,
     model: str = "",
     output_tokens: int = 0,
-    modifiers: Modifiers = Modifiers(),
+    modifiers: Modifiers = NO_MODIFIERS,
     chain: str = "",
 ) -> Shape:
     """Return a request's shape; the billed tokens are apportioned to its blocks by byte length."""
@@ -309,7 +310,7 @@ class UsageOnly:
     started_at: datetime
     model: str
     first_byte_at: datetime | None = None
-    modifiers: Modifiers = Modifiers()
+    modifiers: Modifiers = NO_MODIFIERS
 
 
 def usage_shapes(requests: Sequence[UsageOnly], chain: str = "") -> list[Shape]:

@@ -95,7 +95,7 @@ class Volatile:
 
 
 _NOW_WORD = re.compile(
-    r"(?:now|today|current|date|time|as of|generated|updated|it is|今天|现在|当前|时间|日期)[^\n]{0,24}$", re.IGNORECASE
+    r"(?:\bnow\b|today|current|as of|generated|updated|it is|今天|现在|当前)[^\n]{0,24}$", re.IGNORECASE
 )
 _HAS_CLOCK = re.compile(r"\d:\d{2}|t\d{6}|^\d{10,}", re.IGNORECASE)
 _HAS_DIGIT = re.compile(r"\d")
