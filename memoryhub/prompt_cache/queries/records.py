@@ -34,12 +34,12 @@ def list_unpriced_models(workspace: Workspace) -> list[UnpricedModel]:
         .unpriced()
         .values_list("model")
         .annotate(
-            Count("id", filter=Q(part=0)),
-            Sum("input_tokens"),
-            Sum("cache_write_5m_tokens"),
-            Sum("cache_write_1h_tokens"),
-            Sum("cache_read_tokens"),
-            Sum("output_tokens"),
+            response_count=Count("id", filter=Q(part=0)),
+            sum_input=Sum("input_tokens"),
+            sum_write_5m=Sum("cache_write_5m_tokens"),
+            sum_write_1h=Sum("cache_write_1h_tokens"),
+            sum_read=Sum("cache_read_tokens"),
+            sum_output=Sum("output_tokens"),
         )
     )
     found = [UnpricedModel(model, sum(tokens), requests) for model, requests, *tokens in rows]

@@ -246,7 +246,8 @@ def sum_unpriced(workspace: Workspace, span: Span, only: Only | None = None) -> 
     else:
         records = narrowed(UsageRecord.objects.of(workspace).unpriced().between(span.start, span.end), only or {})
         counted = records.values_list("model")
-        rows = list(counted.annotate(Count("id", filter=Q(part=0)), *(Sum(name) for name in _TOKENS)))
+        sums = {f"sum_{name}": Sum(name) for name in _TOKENS}
+        rows = list(counted.annotate(response_count=Count("id", filter=Q(part=0)), **sums))
     found = [UnpricedModel(model, sum(tokens), requests) for model, requests, *tokens in rows]
     return sorted((one for one in found if one.tokens or one.requests), key=lambda one: (-one.tokens, one.model))
 
