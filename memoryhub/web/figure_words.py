@@ -113,7 +113,6 @@ def definitions() -> list[Definition]:
     ]
 
 
-def definition(slug: str) -> str:
-    """Return one definition's text with its formula, for the line under a chart."""
-    found = next(item for item in definitions() if item.slug == slug)
-    return f"{found.text} {found.formula}".strip()
+def define(*slugs: str) -> list[Definition]:
+    """Return some of the definitions, for the lines under a chart."""
+    return [item for slug in slugs for item in definitions() if item.slug == slug]

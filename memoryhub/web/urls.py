@@ -36,7 +36,7 @@ urlpatterns = [
     path("figures", connect.figures, name="figures"),
     # Short term
     path("report", report.report, name="report"),
-    path("report.csv", report.report_csv, name="report_csv"),
     path("prices", prices.prices, name="prices"),
     path("prices/new", prices.set_price, name="set_price"),
+    path("prices/<int:price_id>/remove", prices.drop_price, name="drop_price"),
 ]

@@ -55,14 +55,14 @@
   }
   function themedLayout(layout, colors) {
     const axis = (given, vertical) => ({
-      automargin: true, zeroline: false, linecolor: colors.line, tickcolor: colors.line, tickfont: { color: colors.weak }, gridcolor: vertical ? colors.line : "rgba(0,0,0,0)", fixedrange: true,
+      automargin: true, zeroline: false, tickangle: 0, linecolor: colors.line, tickcolor: colors.line, tickfont: { color: colors.weak }, gridcolor: vertical ? colors.line : "rgba(0,0,0,0)", fixedrange: true,
       ...(given || {}),
     });
     const out = {
       margin: { l: 8, r: 10, t: 8, b: 8 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colors.weak },
       hoverlabel: { bgcolor: colors.surface, bordercolor: colors.line, font: { color: colors.text } },
-      legend: { orientation: "h", y: 1.14, x: 0, font: { color: colors.text } }, hovermode: "x unified", bargap: 0.28, separators: ".,",
+      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, traceorder: "normal", font: { color: colors.text } }, hovermode: "x unified", bargap: 0.28, separators: ".,",
       ...layout,
     };
     Object.keys(layout).concat(["xaxis", "yaxis"]).filter((key) => /^[xy]axis\d*$/.test(key)).forEach((key) => {

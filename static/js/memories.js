@@ -1,0 +1,70 @@
+// Comforts of the memory pages: sliders that show what they will save, +/- keys, counting the selection, the next review item, the live curve.
+"use strict";
+(() => {
+  // --- sliders: the bar under a slider and the figure beside it follow the thumb ---------------------------------------
+  document.addEventListener("input", (event) => {
+    const slider = event.target;
+    if (!(slider instanceof HTMLInputElement) || slider.type !== "range") return;
+    const bar = slider.parentElement.querySelector("progress");
+    if (bar) bar.value = Number(slider.value);
+    const figure = document.querySelector(`output[for="${CSS.escape(slider.id)}"]`);
+    if (figure) figure.textContent = Number(slider.value).toFixed(2);
+  });
+  document.addEventListener("keydown", (event) => {
+    const slider = event.target;
+    if (!(slider instanceof HTMLInputElement) || slider.type !== "range" || event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = { "+": 0.1, "=": 0.1, "-": -0.1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const value = Math.min(Number(slider.max), Math.max(Number(slider.min), Number(slider.value) + step));
+    slider.value = value.toFixed(2);
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+    slider.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+
+  // --- selection ---------------------------------------------------------------------------------------------------------
+  const label = document.querySelector("[data-picked]");
+  function countPicked() {
+    if (!label) return;
+    const picked = document.querySelectorAll("[data-pick]:checked").length;
+    label.textContent = picked ? label.dataset.some.replace("%n%", picked) : label.dataset.none;
+  }
+  document.addEventListener("input", (event) => { if (event.target.matches("[data-pick]")) countPicked(); });
+  document.addEventListener("change", (event) => { if (event.target.matches("[data-pick]")) countPicked(); });
+  countPicked();
+
+  // --- swapped rows: the current row stays current; a decided review item hands over to the next one --------------------
+  let wasCurrent = "";
+  document.body.addEventListener("htmx:beforeSwap", (event) => {
+    const target = event.detail.target;
+    wasCurrent = target && target.classList && target.classList.contains("is-current") ? target.id : "";
+    if (!target || !target.matches || !target.matches("[data-review]") || event.detail.xhr.status >= 300) return;
+    const next = target.nextElementSibling || target.previousElementSibling;
+    if (next && next.matches("[data-review]")) {
+      wasCurrent = next.id;
+      setTimeout(() => { next.classList.add("is-current"); next.scrollIntoView({ block: "nearest" }); const link = next.querySelector("a[href]"); if (link) link.focus({ preventScroll: true }); }, 0);
+    }
+  });
+  document.body.addEventListener("htmx:afterSettle", () => {
+    const row = wasCurrent && document.getElementById(wasCurrent);
+    if (row) row.classList.add("is-current");
+    countPicked();
+    document.querySelectorAll("[data-toast]").forEach((toast) => {
+      toast.removeAttribute("data-toast");
+      setTimeout(() => toast.remove(), 12000);
+    });
+  });
+
+  // --- the forgetting curve follows the slider: the server draws, this puts it in place ------------------------------------
+  document.body.addEventListener("htmx:afterSwap", (event) => {
+    const source = event.detail.target && event.detail.target.querySelector && event.detail.target.querySelector("script[data-curve]");
+    const place = source && document.querySelector(`[data-figure="${source.dataset.curve}"]`);
+    if (place && window.hub && window.hub.drawFigure) window.hub.drawFigure(place, JSON.parse(source.textContent));
+  });
+
+  // --- slider forms that only preview (search bench, curve) submit by themselves -------------------------------------------
+  document.addEventListener("change", (event) => {
+    const form = event.target.form;
+    if (form && form.matches("[data-submit-on-slide]") && event.target.type === "range") form.requestSubmit();
+  });
+})();
