@@ -8,4 +8,4 @@ from memoryhub.common import stopping
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 application = get_wsgi_application()
-stopping.watch()
+stopping.watch(then=stopping.end_the_server)

@@ -7,8 +7,10 @@ watches sees the end of the file.
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 
+SUPERVISORS_TURN_SECONDS = 1.0
 _event = threading.Event()
 _watching = threading.Lock()
 
@@ -51,3 +53,10 @@ def _watch(path: str, then: Callable[[], None] | None) -> None:
 def end_this_process() -> None:
     """Ask this process to end as TERM would."""
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def end_the_server() -> None:
+    """Ask the server, whose child this is, to end, in case its supervisor was killed before it could ask itself."""
+    time.sleep(SUPERVISORS_TURN_SECONDS)
+    parent = os.getppid()
+    os.kill(parent if parent > 1 else os.getpid(), signal.SIGTERM)
