@@ -27,6 +27,7 @@ USUAL_READ = Fraction(1, 10)
 
 # Looked-up (model, day) pairs that a book remembers; names come from outside, so the memory must not grow with them.
 _REMEMBERED_DAYS = 20_000
+_REMEMBERED_FACTORS = 2_000
 
 
 class PriceBookError(ValueError):
@@ -132,6 +133,10 @@ class PriceBook:
         init=False, default_factory=dict, repr=False, compare=False
     )
 
+    _factors: dict[tuple[str, Modifiers], tuple[Fraction, tuple[str, ...]]] = field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
+
     def __post_init__(self) -> None:
         for entry in self.entries:
             self._by_model.setdefault(entry.model, []).append(entry)
@@ -168,6 +173,14 @@ class PriceBook:
 
     def factor(self, model: str, modifiers: Modifiers) -> tuple[Fraction, tuple[str, ...]]:
         """The product of the modifiers, and what about them deserves a flag."""
+        found = self._factors.get((model, modifiers))
+        if found is None:
+            if len(self._factors) >= _REMEMBERED_FACTORS:
+                self._factors.clear()
+            found = self._factors[model, modifiers] = self._factor(model, modifiers)
+        return found
+
+    def _factor(self, model: str, modifiers: Modifiers) -> tuple[Fraction, tuple[str, ...]]:
         rules = self.rules.get(self.canonical_model(model), ModelRules())
         product, flags = Fraction(1), []
         batch = modifiers.service_tier == "batch"

@@ -22,6 +22,7 @@ SYNTHETIC_MODEL = "<synthetic>"
 MAIN_AGENT = "main"
 LONGEST_NAME = 500
 _LONGEST_KEY = 200
+_LONGEST_DIAGNOSTICS_BYTES = 10_000
 
 
 class LineError(ValueError):
@@ -61,6 +62,7 @@ class UsageReader:
 
     source: TranscriptSource
     memory: FileMemory = field(default_factory=FileMemory)
+    _known_credit: str = ""
 
     def read(self, entry: Any) -> list[Sighting]:
         """The sightings of one parsed line: none for lines without billed usage."""
@@ -87,8 +89,11 @@ class UsageReader:
             memory.timestamp = timestamp
             if not memory.first_timestamp:
                 memory.first_timestamp = timestamp
-        memory.cwd = _text(entry.get("cwd")) or memory.cwd
-        memory.session = _text(entry.get("sessionId")) or memory.session
+        cwd, session = entry.get("cwd"), entry.get("sessionId")
+        if cwd != memory.cwd:
+            memory.cwd = _text(cwd) or memory.cwd
+        if session != memory.session:
+            memory.session = _text(session) or memory.session
 
     def _sightings(self, entry: dict[str, Any], message: dict[str, Any], model: str) -> Iterator[Sighting]:
         key = _text(message.get("id")) or _text(entry.get("requestId")) or _text(entry.get("uuid"))
@@ -103,7 +108,6 @@ class UsageReader:
             raise LineError("has usage but no readable timestamp")
         sidechain = entry.get("isSidechain") is True
         place = self._place(entry, sidechain)
-        credit = f"{_credited_time(self.memory.first_timestamp)}|{self.source.path}"
         for part in usage.parts:
             own = normalise_model(part.model or model)
             yield Sighting(
@@ -122,10 +126,15 @@ class UsageReader:
                 inference_geo=usage.inference_geo,
                 request_id=_text(entry.get("requestId"))[:_LONGEST_KEY],
                 place=place,
-                diagnostics=message.get("diagnostics") if part.index == 0 else None,
+                diagnostics=_diagnostics(message) if part.index == 0 else None,
                 sidechain=sidechain,
-                credit=credit,
+                credit=self._credit(),
             )
+
+    def _credit(self) -> str:
+        if not self._known_credit:
+            self._known_credit = f"{_credited_time(self.memory.first_timestamp)}|{self.source.path}"
+        return self._known_credit
 
     def _asked_at(self, occurred_at: datetime) -> datetime | None:
         """When the request began: the line before it. Assistant lines carry the time at which they ended."""
@@ -142,10 +151,22 @@ class UsageReader:
             chain = f"{session}/{agent_id or (self.source.stem if self.source.stem != session else 'side')}"
         return Place(
             session=session[:_LONGEST_KEY],
-            project=(_text(entry.get("cwd")) or self.memory.cwd)[:LONGEST_NAME],
+            project=self.memory.cwd[:LONGEST_NAME],
             agent=agent[:_LONGEST_KEY],
             chain=chain[:LONGEST_NAME],
         )
+
+
+def _diagnostics(message: dict[str, Any]) -> dict[str, Any] | None:
+    """The provider's own diagnosis, if it is one that every database can hold."""
+    found = message.get("diagnostics")
+    if not isinstance(found, dict):
+        return None
+    try:
+        text = orjson.dumps(found)
+    except (TypeError, ValueError):
+        return None
+    return found if len(text) <= _LONGEST_DIAGNOSTICS_BYTES and b"\\u0000" not in text else None
 
 
 def _speed_of(kind: str, usage: Usage) -> str:

@@ -58,7 +58,21 @@ class Stated:
         """The field-wise maximum: placeholders and cumulative streams end at the right number, in any order."""
         if self == other:
             return self
-        return Stated(*(larger(getattr(self, name), getattr(other, name)) for name in STATED_FIELDS))
+        return Stated(*map(larger, self.numbers(), other.numbers()))
+
+    def numbers(self) -> tuple[int | None, ...]:
+        """All numbers, in the order of STATED_FIELDS."""
+        return (
+            self.input,
+            self.output,
+            self.cache_read,
+            self.cache_write,
+            self.cache_write_5m,
+            self.cache_write_1h,
+            self.thinking,
+            self.web_searches,
+            self.web_fetches,
+        )
 
     def tokens(self) -> Tokens:
         """The disjoint counters. What the 5m/1h split does not cover counts as 5m, the cheaper write."""
@@ -70,7 +84,7 @@ class Stated:
 
     def flags(self, convention: str) -> tuple[str, ...]:
         """What is wrong or missing in these numbers."""
-        numbers = [value for value in map(self.__getattribute__, STATED_FIELDS) if value is not None]
+        numbers = [value for value in self.numbers() if value is not None]
         found = []
         inclusive_input = convention == "inclusive" and self.input is not None and self.input < 0
         if inclusive_input:
@@ -179,6 +193,38 @@ def _read_iterations(raw: Any, convention: Convention) -> list[UsagePart]:
 
 
 def _read_stated(raw: Mapping[str, Any], convention: Convention, path: str) -> Stated:
+    if convention == "anthropic" and "input_tokens" in raw:
+        plain = _read_plain(raw)
+        if plain is not None:
+            return plain
+    return _read_any(raw, convention, path)
+
+
+def _read_plain(raw: Mapping[str, Any]) -> Stated | None:
+    """The shape that the provider itself sends, read quickly; None where anything about it is unusual."""
+    split, tools, details = raw.get("cache_creation"), raw.get("server_tool_use"), raw.get("output_tokens_details")
+    for part in (split, tools, details):
+        if part is not None and type(part) is not dict:
+            return None
+    split, tools, details = split or {}, tools or {}, details or {}
+    numbers = (
+        raw["input_tokens"],
+        raw.get("output_tokens"),
+        raw.get("cache_read_input_tokens"),
+        raw.get("cache_creation_input_tokens"),
+        split.get("ephemeral_5m_input_tokens"),
+        split.get("ephemeral_1h_input_tokens"),
+        details.get("thinking_tokens"),
+        tools.get("web_search_requests"),
+        tools.get("web_fetch_requests"),
+    )
+    for number in numbers:
+        if number is not None and (type(number) is not int or abs(number) > HIGHEST_STORABLE_TOKENS):
+            return None
+    return Stated(*numbers)
+
+
+def _read_any(raw: Mapping[str, Any], convention: Convention, path: str) -> Stated:
     split = _object(raw, "cache_creation", path)
     tools = _object(raw, "server_tool_use", path)
     details = _object(raw, "output_tokens_details", path) or _object(raw, "completion_tokens_details", path)

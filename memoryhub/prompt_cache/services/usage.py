@@ -50,10 +50,23 @@ class BookedResponse:
 class RecordedUsage:
     """How many responses a batch added, changed, or only repeated."""
 
-    created: int = 0
-    updated: int = 0
-    unchanged: int = 0
+    statuses: dict[str, str] = field(default_factory=dict)  # message id -> created, updated or unchanged
     responses: dict[str, BookedResponse] = field(default_factory=dict)
+
+    def count(self, status: str) -> int:
+        return sum(1 for one in self.statuses.values() if one == status)
+
+    @property
+    def created(self) -> int:
+        return self.count("created")
+
+    @property
+    def updated(self) -> int:
+        return self.count("updated")
+
+    @property
+    def unchanged(self) -> int:
+        return self.count("unchanged")
 
 
 def record_usage(*, workspace: Workspace, sightings: Iterable[Sighting]) -> RecordedUsage:
@@ -105,7 +118,7 @@ def _record(workspace: Workspace, seen: dict[PartKey, Joined], changes: RollUpCh
     stored = _stored_rows(workspace, seen)
     rows: list[dict[str, Any]] = []
     result = RecordedUsage()
-    status: dict[str, str] = {}
+    status = result.statuses
     for key, joined in seen.items():
         row = stored.get(key)
         before = known_from_row(row) if row else None
@@ -122,9 +135,6 @@ def _record(workspace: Workspace, seen: dict[PartKey, Joined], changes: RollUpCh
         _answer(result, values)
         _note_status(status, key, new=row is None)
     upsert(UsageRecord, rows, unique=_UNIQUE)
-    result.created, result.updated, result.unchanged = (
-        sum(1 for word in status.values() if word == wanted) for wanted in ("created", "updated", "unchanged")
-    )
     return result
 
 
