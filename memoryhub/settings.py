@@ -209,6 +209,12 @@ ANTHROPIC_UPSTREAM = env.text("MEMORYHUB_ANTHROPIC_UPSTREAM", "https://api.anthr
 ANTHROPIC_API_KEY = env.secret("MEMORYHUB_ANTHROPIC_API_KEY")
 TRANSCRIPT_DIRS = env.words("MEMORYHUB_TRANSCRIPT_DIRS")  # folders of transcripts that the hub itself may read
 FILE_ROOTS = env.words("MEMORYHUB_FILE_ROOTS")  # folders whose files the hub may fingerprint and watch
+# Tool results: what one session, and what a workspace's shared results may take, and who goes first when it is full.
+TOOL_CACHE_SESSION_BYTES = env.integer("MEMORYHUB_TOOL_CACHE_SESSION_BYTES", 50 * 1024 * 1024, least=1024, most=2**40)
+TOOL_CACHE_SHARED_BYTES = env.integer("MEMORYHUB_TOOL_CACHE_SHARED_BYTES", 500 * 1024 * 1024, least=1024, most=2**40)
+TOOL_CACHE_EVICTION = env.choice("MEMORYHUB_TOOL_CACHE_EVICTION", "gdsf", ("gdsf", "lru", "lfu"))
+TOOL_CACHE_FLUSHER = "pytest" not in sys.modules  # hits are counted in memory and stored by a thread
+SESSION_RETENTION_DAYS = env.integer("MEMORYHUB_SESSION_RETENTION_DAYS", 0, most=36500)  # 0 keeps sessions for ever
 EMBEDDER = env.choice("MEMORYHUB_EMBEDDER", "local", ("local", "openai_compatible", "voyage", "none"))
 EMBEDDER_URL = env.text("MEMORYHUB_EMBEDDER_URL")
 EMBEDDER_MODEL = env.text("MEMORYHUB_EMBEDDER_MODEL")

@@ -6,10 +6,14 @@ from django.http import HttpRequest
 from ninja import NinjaAPI
 
 from memoryhub import __version__
-from memoryhub.api import errors, jobs, openapi, prompt_cache
+from memoryhub.api import errors, invalidations, jobs, openapi, prompt_cache, sessions, tool_policies, tool_results
 from memoryhub.api.parser import StrictParser
 
 ROUTERS = [
+    sessions.router,
+    tool_results.router,
+    tool_policies.router,
+    invalidations.router,
     jobs.router,
     prompt_cache.router,
 ]

@@ -31,7 +31,10 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All given fields must match. `tool` is exact unless it holds * ? or [."""
+    """All given fields must match. `tool` is exact unless it holds * ? or [.
+
+    `tool_or_tag` is what a write tool declares: the name of a tool, or of a tag.
+    """
 
     session: str | None = None
     tool: str | None = None
@@ -40,14 +43,11 @@ class Selector:
     tag: str | None = None
     path: str | None = None
     event: str | None = None
+    tool_or_tag: str | None = None
 
     def __post_init__(self) -> None:
         if not any(getattr(self, name) for name in self.__slots__):
             raise EmptySelector("name at least one of " + ", ".join(FIELDS))
-
-    @property
-    def tool_is_glob(self) -> bool:
-        return is_glob(self.tool or "")
 
     def touches(self, subject: Subject) -> bool:
         """Tell whether the change concerns this entry."""
@@ -59,7 +59,12 @@ class Selector:
             and (not self.event or subject.event == self.event)
             and (not self.tag or any(d.kind == "tag" and d.name == self.tag for d in subject.dependencies))
             and (not self.path or touches_path(self.path, subject.dependencies))
+            and (not self.tool_or_tag or self._names(subject))
         )
+
+    def _names(self, subject: Subject) -> bool:
+        name = self.tool_or_tag or ""
+        return tool_matches(name, subject.tool) or any(d.kind == "tag" and d.name == name for d in subject.dependencies)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the given fields only, as the log and the stream show them."""

@@ -1,0 +1,61 @@
+"""Opening and describing sessions, inside what a key is bound to."""
+
+from typing import Any
+
+from django.db import transaction
+
+from memoryhub.common import errors
+from memoryhub.session_cache.models import ToolSpace
+from memoryhub.session_cache.queries.sessions import visible_sessions
+from memoryhub.session_cache.queries.tree import UnknownSession
+from memoryhub.workspaces.models import Session
+from memoryhub.workspaces.principals import Principal
+from memoryhub.workspaces.services import ensure_session
+
+
+class OutsideBinding(errors.Forbidden):
+    slug = "outside-binding"
+    title = "The key is bound to another scope"
+
+
+def open_session(*, principal: Principal, sid: str) -> Session:
+    """Return the session, made on its first use; one outside of a bound key's scope is as good as not there."""
+    session = visible_sessions(principal).filter(sid=sid).first()
+    if session is not None:
+        return session
+    if Session.objects.filter(workspace=principal.workspace, sid=sid).exists():
+        raise UnknownSession(f"There is no session {sid[:200]!r} that this key may use.")
+    binding = principal.binding
+    return ensure_session(
+        workspace=principal.workspace, sid=sid, agent=binding.agent, user=binding.user, project=binding.project
+    )
+
+
+def describe_session(
+    *,
+    principal: Principal,
+    sid: str,
+    agent: str | None = None,
+    user: str | None = None,
+    project: str | None = None,
+    title: str | None = None,
+    metadata: dict[str, Any] | None = None,
+    tool_capacity_bytes: int | None = None,
+) -> Session:
+    """Describe a session, made on its first use; a bound key describes only its own."""
+    given = {"agent": agent, "user": user, "project": project}
+    for name, bound in (
+        ("agent", principal.binding.agent),
+        ("user", principal.binding.user),
+        ("project", principal.binding.project),
+    ):
+        if bound and given[name] not in (None, bound):
+            raise OutsideBinding(f"This key describes only sessions of the {name} {bound}.")
+    with transaction.atomic():
+        open_session(principal=principal, sid=sid)
+        session = ensure_session(workspace=principal.workspace, sid=sid, title=title, metadata=metadata, **given)
+        if tool_capacity_bytes is not None:
+            ToolSpace.objects.update_or_create(
+                workspace=principal.workspace, session=session, defaults={"capacity_bytes": tool_capacity_bytes}
+            )
+    return session
