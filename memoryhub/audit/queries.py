@@ -28,3 +28,12 @@ def get_change_set(workspace: Workspace, public_id: str) -> ChangeSet:
 def list_events(workspace: Workspace) -> QuerySet[AuditEvent]:
     """Return the workspace's audit events for keyset paging."""
     return AuditEvent.objects.filter(workspace=workspace)
+
+
+def count_change_sets_after(workspace: Workspace, public_id: str, *, cap: int = 99) -> int:
+    """Return how many change sets came after this one (all of them where it is unknown), counted up to the cap."""
+    rows = ChangeSet.objects.filter(workspace=workspace)
+    seen = rows.filter(public_id=public_id).values_list("pk", flat=True).first()
+    if seen is not None:
+        rows = rows.filter(pk__gt=seen)
+    return rows.order_by("-id")[:cap].count()

@@ -12,6 +12,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.audit import queries
 from memoryhub.audit.models import AuditEvent, ChangeSet
+from memoryhub.long_term_memory.services.reverting import revert_change_set
+from memoryhub.long_term_memory.services.writer import Writer
 from memoryhub.web import formats, paging
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.change_words import actor_label, describe_action, door_label
@@ -118,13 +120,15 @@ def change(request: MemberRequest, public_id: str) -> HttpResponse:
 @member("editor")
 def revert(request: MemberRequest, public_id: str) -> HttpResponse:
     """Take a change set back; rows that changed since are left alone and counted."""
-    from memoryhub.long_term_memory import services
-
-    outcome = services.revert_change_set(
-        workspace=request.principal.workspace,
-        actor=request.principal.actor,
-        public_id=public_id,
-        force=request.POST.get("force") == "1",
-    )
-    messages.success(request, _("Reverted."))
-    return redirect("change", public_id=outcome.change_set.public_id)
+    writer = Writer.of(request.principal, door="web", reason=request.POST.get("reason", "")[:500])
+    outcome = revert_change_set(writer=writer, change_set_id=public_id, force=request.POST.get("force") == "1")
+    text = ngettext("%(n)s row is back as it was.", "%(n)s rows are back as they were.", outcome.reverted)
+    messages.success(request, text % {"n": formats.count(outcome.reverted)})
+    if outcome.skipped:
+        left = ngettext(
+            "%(n)s row changed since and was left alone.",
+            "%(n)s rows changed since and were left alone.",
+            len(outcome.skipped),
+        )
+        messages.warning(request, left % {"n": formats.count(len(outcome.skipped))})
+    return redirect("change", public_id=outcome.change_set.public_id if outcome.change_set else public_id)

@@ -164,14 +164,14 @@ class Shell:
 
     @property
     def memories_url(self) -> str:
-        return _path_of("memories")
+        return path_of("memories")
 
     @property
     def search_url(self) -> str:
-        return _path_of("search")
+        return path_of("search")
 
 
-def _path_of(name: str) -> str:
+def path_of(name: str) -> str:
     try:
         return reverse(name)
     except NoReverseMatch:

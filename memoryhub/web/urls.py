@@ -14,6 +14,7 @@ urlpatterns = [
     path("palette", palette.palette, name="palette"),
     # Hub
     path("", overview.overview, name="overview"),
+    path("feed", overview.feed_news, name="feed_news"),
     path("changes", changes.changes, name="changes"),
     path("changes/<str:public_id>", changes.change, name="change"),
     path("changes/<str:public_id>/revert", changes.revert, name="revert_change"),

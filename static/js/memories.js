@@ -57,9 +57,15 @@
 
   // --- the forgetting curve follows the slider: the server draws, this puts it in place ------------------------------------
   document.body.addEventListener("htmx:afterSwap", (event) => {
-    const source = event.detail.target && event.detail.target.querySelector && event.detail.target.querySelector("script[data-curve]");
-    const place = source && document.querySelector(`[data-figure="${source.dataset.curve}"]`);
-    if (place && window.hub && window.hub.drawFigure) window.hub.drawFigure(place, JSON.parse(source.textContent));
+    const holder = document.querySelector("[data-curve]");
+    if (!holder || !event.detail.elt || !window.hub || !window.hub.drawFigure) return;
+    const place = document.querySelector(`[data-figure="${holder.dataset.curve}"]`);
+    if (place) window.hub.drawFigure(place, JSON.parse(holder.querySelector("script").textContent));
+    holder.remove();
+  });
+  document.addEventListener("input", (event) => {
+    const follower = event.target.id && document.querySelector(`[data-follows="${CSS.escape(event.target.id)}"]`);
+    if (follower) follower.value = event.target.value;
   });
 
   // --- slider forms that only preview (search bench, curve) submit by themselves -------------------------------------------

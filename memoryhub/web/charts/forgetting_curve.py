@@ -11,6 +11,8 @@ from django.utils.translation import gettext as _
 
 from memoryhub.long_term_memory.domain.decay import SECONDS_PER_DAY, Curve, DecayPolicy, MemoryFacts, draw_curve
 from memoryhub.web import formats
+from memoryhub.web.charts import Chart
+from memoryhub.web.figure_words import Definition
 
 PAST_DAYS = 120  # how far back the figure goes at most
 FUTURE_DAYS = (30, 365)  # how far it looks ahead, at least and at most
@@ -26,7 +28,7 @@ class CurveView:
     strength: float
     fades: str
     archives: str
-    chart: dict[str, Any]
+    chart: Chart
 
 
 def draw(
@@ -40,29 +42,23 @@ def draw(
     ahead = [(at, curve.strength_at(at)) for at in _moments(now, end)]
     used = [(at, curve.importance) for at in accesses if start <= at <= now]
     strength = curve.strength_at(now)
-    view = CurveView(
-        importance=facts.importance,
-        strength=strength,
-        fades=_fate(curve.fades_at, now, flat=curve.daily_loss == 0),
-        archives=_fate(curve.archives_at, now, flat=curve.daily_loss == 0),
-        chart={},
-    )
-    chart = {
-        "id": CHART_ID,
-        "figure_id": f"{CHART_ID}-figure",
-        "title": _("Forgetting curve"),
-        "figure": {"data": _traces(past, ahead, used, (now, strength)), "layout": _layout(policy, curve, start, end)},
-        "summary": _("Strength is %(strength)s today. It fades: %(fades)s. It is archived: %(archives)s.")
-        % {"strength": f"{strength:.2f}", "fades": view.fades, "archives": view.archives},
-        "definition": _definition(policy, flat=curve.daily_loss == 0),
-        "columns": [_("Day"), _("Strength")],
-        "rows": [
-            (formats.day(timezone.localtime(at).date()), f"{curve.strength_at(at):.2f}")
+    flat = curve.daily_loss == 0
+    fades, archives = _fate(curve.fades_at, now, flat=flat), _fate(curve.archives_at, now, flat=flat)
+    summary = _("Strength is %(strength)s today. It fades: %(fades)s. It is archived: %(archives)s.")
+    chart = Chart(
+        id=CHART_ID,
+        title=_("Forgetting curve"),
+        figure={"data": _traces(past, ahead, used, (now, strength)), "layout": _layout(policy, curve, start, end)},
+        summary=summary % {"strength": f"{strength:.2f}", "fades": fades, "archives": archives},
+        definitions=[_definition(policy, flat=flat)],
+        columns=[_("Day"), _("Strength")],
+        rows=[
+            [formats.day(timezone.localtime(at).date()), f"{curve.strength_at(at):.2f}"]
             for at in _table_days(curve, now, end)
         ],
-        "size": "short",
-    }
-    return replace(view, chart=chart)
+        size="short",
+    )
+    return CurveView(facts.importance, strength, fades, archives, chart)
 
 
 def _days_ahead(curve: Curve, now: datetime) -> float:
@@ -201,15 +197,16 @@ def _fate(at: datetime | None, now: datetime, *, flat: bool) -> str:
     return _("since %(day)s") % {"day": day} if at <= now else _("on %(day)s") % {"day": day}
 
 
-def _definition(policy: DecayPolicy, *, flat: bool) -> str:
+def _definition(policy: DecayPolicy, *, flat: bool) -> Definition:
+    name = _("Strength")
     if flat:
-        return _("A pinned or protected memory keeps its strength.")
+        return Definition("strength", name, _("A pinned or protected memory keeps its strength."), "")
     if policy.curve == "half_life":
-        rule = _("Strength halves in %(days)s idle days.") % {"days": f"{policy.half_life_days:g}"}
+        rule = _("It halves in %(days)s idle days.") % {"days": f"{policy.half_life_days:g}"}
+        formula = f"importance × 2 ^ (−days / {policy.half_life_days:g})"
     else:
-        rule = _(
-            "Strength keeps %(share)s of itself per idle day, and falls slower the more often it was recalled."
-        ) % {"share": formats.percent(policy.factor, 0)}
-    return f"{rule} " + _("It starts at the importance and never falls below %(floor)s.") % {
-        "floor": f"{policy.floor:g}"
-    }
+        share = formats.percent(policy.factor, 0)
+        rule = _("It keeps %(share)s of itself per idle day, and falls slower the more often it was recalled.") % {"share": share}
+        formula = f"importance × {policy.factor:g} ^ (days / recalls)"
+    start = _("It starts at the importance and never falls below %(floor)s.") % {"floor": f"{policy.floor:g}"}
+    return Definition("strength", name, f"{start} {rule}", formula)
