@@ -2,10 +2,16 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
+from memoryhub.interchange.fields import keep_origin
 from memoryhub.interchange.json_stream import Element
 from memoryhub.interchange.record import BadRecord, MemoryRecord, Problem, Reading
+
+# What the hub gives a memory that says nothing about it.
+DEFAULT_IMPORTANCE = 0.5
+DEFAULT_AGENT = "default"
 
 ToRecord = Callable[[dict[str, Any], int], MemoryRecord]
 FromRecord = Callable[[MemoryRecord], dict[str, Any]]
@@ -46,7 +52,8 @@ def write_changes(
 
     So a time keeps its own spelling, a field stays absent, and an unknown field stays where it was.
     """
-    then, now = from_record(to_record(original, 0)), from_record(record)
+    before = to_record(original, 0)
+    then, now = from_record(before), from_record(_without_defaults(record, before))
     merged = dict(original)
     for key, value in now.items():
         if key not in then or then[key] != value:
@@ -55,6 +62,37 @@ def write_changes(
         if key not in now:
             merged.pop(key, None)
     return merged
+
+
+def _without_defaults(record: MemoryRecord, before: MemoryRecord) -> MemoryRecord:
+    """The record without what only the hub said: the time of import, the middle importance, the default agent."""
+    changes: dict[str, Any] = {}
+    if before.created_at is None:
+        changes["created_at"] = None
+        if record.content_changed_at == record.created_at:
+            changes["content_changed_at"] = None
+    if before.importance is None and record.importance == DEFAULT_IMPORTANCE:
+        changes["importance"] = None
+    if (before.agent, before.user, before.project) == (None, None, None):
+        changes |= _without_assigned_scope(record)
+    if set(record.tags) == set(before.tags):
+        changes["tags"] = before.tags
+    return replace(record, **changes)
+
+
+def _without_assigned_scope(record: MemoryRecord) -> dict[str, None]:
+    scope = {"agent": record.agent, "user": record.user, "project": record.project}
+    assigned = (record.origin or {}).get("assigned_scope") or {"agent": DEFAULT_AGENT}
+    return dict.fromkeys(scope) if scope == {**dict.fromkeys(scope), **assigned} else {}
+
+
+def with_origin(
+    record: MemoryRecord, data: dict[str, Any], from_record: FromRecord, format_name: str, *content_keys: str
+) -> MemoryRecord:
+    """The record with what its format said, where the record's own fields could not say it again."""
+    if from_record(record) == data and None not in data.values():
+        return record
+    return replace(record, origin=keep_origin(format_name, without(data, *content_keys)))
 
 
 def dump(value: Any) -> str:

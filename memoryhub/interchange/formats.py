@@ -21,7 +21,6 @@ from memoryhub.interchange.record import Reading, Records
 DEFAULT_FORMAT = "memoryhub"
 AUTO = "auto"
 _LIST_KEYS = ("results", "memories", "items")
-_NOTE_SUFFIXES = (".md", ".markdown", ".mdown")
 # How many records are looked at; the first may be broken, or bare.
 _SAMPLES = 20
 
@@ -86,7 +85,7 @@ def open_format(stream: BinaryIO, *, name: str = AUTO, file_name: str = "") -> t
 
 def detect(head: bytes, *, file_name: str = "") -> Format:
     """Which format a file is in, by the shape of its first records."""
-    if file_name.lower().endswith(_NOTE_SUFFIXES):
+    if file_name.lower().endswith(markdown.SUFFIXES):
         return FORMATS["markdown"]
     for value in islice(_objects(head), _SAMPLES):
         if found := _by_shape(value, head):

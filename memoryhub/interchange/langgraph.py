@@ -87,7 +87,8 @@ def _to_object(record: MemoryRecord) -> dict[str, Any]:
     data = without(kept, "text_key")
     # The order of the keys inside a value is not part of JSON's meaning; their values are.
     data["value"] = {text_key: record.content, **(value or {})} if text_key else _value_of(record.content)
-    if read_time(kept.get("updated_at") or kept.get("created_at"), "updated_at") != record.content_changed_at:
+    known_at = read_time(kept.get("updated_at") or kept.get("created_at"), "updated_at") or record.created_at
+    if record.content_changed_at != known_at:
         data["updated_at"] = write_time(record.content_changed_at)
     return data
 

@@ -24,6 +24,7 @@ NAME = "markdown"
 MAX_FILE_BYTES = 16 * 1024 * 1024
 MARK = "memoryhub"  # the field that tells our own many-notes file
 INDEX_NAME = "memory.md"
+SUFFIXES = (".md", ".markdown", ".mdown")
 _HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*\s*$")
 _BULLET = re.compile(r"([-*+]|\d{1,9}[.)])\s+(\S.*)$")
 _CODE_FENCE = re.compile(r"\s*(```|~~~)")
@@ -83,7 +84,8 @@ def _note(fields: dict[str, Any], body: str, *, line: int, path: str = "") -> Me
     title = next((rest[key] for key in ("name", "title") if isinstance(rest.get(key), str)), None)
     data = {
         "subject": title[:200] if title else None,
-        **({"path": path} if path else {}),
+        # A note that names its memory was written by the hub: it stands where its head says, if anywhere.
+        **({"path": path} if path and "id" not in known else {}),
         **known,
         "content": read_content(body, may_be_empty=bool(path or known.get("path"))),
         "scope": {name: known[name] for name in _SCOPE if name in known},

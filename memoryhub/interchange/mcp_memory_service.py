@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from memoryhub.interchange.convert import origin_of, read_objects, without, write_changes, write_json_list
-from memoryhub.interchange.fields import keep_origin, read_content, read_name, read_object, read_tags
+from memoryhub.interchange.convert import origin_of, read_objects, with_origin, write_changes, write_json_list
+from memoryhub.interchange.fields import read_content, read_name, read_object, read_tags
 from memoryhub.interchange.json_stream import read_json
 from memoryhub.interchange.record import MemoryRecord, Reading, Records
 from memoryhub.interchange.times import read_time
@@ -33,15 +33,15 @@ def to_record(data: dict[str, Any], line: int) -> MemoryRecord:
     created_at = read_time(_first(data, "created_at", "created_at_iso"), "created_at")
     memory_type = read_name(data.get("memory_type"), "memory_type")
     tags = read_tags(data.get("tags"))
-    return MemoryRecord(
+    record = MemoryRecord(
         line=line,
         content=read_content(data.get("content")),
         # Its identity is the hash of its text, so that is what makes a second import of the same file a no-op.
         created_at=created_at,
         content_changed_at=read_time(_first(data, "updated_at", "updated_at_iso"), "updated_at") or created_at,
         tags=read_tags([*tags, f"{TYPE_TAG}{memory_type}"]) if memory_type else tags,
-        origin=keep_origin(NAME, without(data, "content")),
     )
+    return with_origin(record, data, from_record, NAME, "content")
 
 
 def _first(data: dict[str, Any], *keys: str) -> Any:
@@ -54,10 +54,8 @@ def _to_object(record: MemoryRecord) -> dict[str, Any]:
         return from_record(record)
     complete = {**original, "content": record.content}
     merged = write_changes(complete, record, to_record, from_record)
-    if _digest(record.content) != original.get("content_hash") and "updated_at" in merged:
-        then = to_record(complete, 0)
-        if then.content_changed_at != record.content_changed_at:
-            merged["content_hash"] = _digest(record.content)
+    if merged.get("updated_at") != original.get("updated_at"):
+        merged["content_hash"] = _digest(record.content)
     return merged
 
 

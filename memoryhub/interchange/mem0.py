@@ -5,8 +5,8 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from memoryhub.interchange.convert import origin_of, read_objects, without, write_changes, write_json_list
-from memoryhub.interchange.fields import keep_origin, read_content, read_name, read_object, read_tags
+from memoryhub.interchange.convert import origin_of, read_objects, with_origin, write_changes, write_json_list
+from memoryhub.interchange.fields import read_content, read_name, read_object, read_tags
 from memoryhub.interchange.json_stream import read_json
 from memoryhub.interchange.record import MemoryRecord, Reading, Records
 from memoryhub.interchange.times import read_time, write_time
@@ -27,7 +27,7 @@ def write(records: Records) -> Iterator[str]:
 def to_record(data: dict[str, Any], line: int) -> MemoryRecord:
     metadata = read_object(data.get("metadata"), "metadata")
     created_at = read_time(data.get("created_at"), "created_at")
-    return MemoryRecord(
+    record = MemoryRecord(
         line=line,
         public_id=read_name(data.get("id"), "id"),
         content=read_content(data.get("memory"), "memory"),
@@ -38,8 +38,8 @@ def to_record(data: dict[str, Any], line: int) -> MemoryRecord:
         created_at=created_at,
         content_changed_at=read_time(data.get("updated_at"), "updated_at") or created_at,
         tags=_tags(data, metadata),
-        origin=keep_origin(NAME, without(data, "memory")),
     )
+    return with_origin(record, data, from_record, NAME, "memory")
 
 
 def _tags(data: dict[str, Any], metadata: dict[str, Any]) -> tuple[str, ...]:
@@ -58,17 +58,12 @@ def _to_object(record: MemoryRecord) -> dict[str, Any]:
     original = origin_of(record, NAME)
     if original is None:
         return from_record(record)
-    # The content is not kept twice, so whether it has changed shows in mem0's own hash of it.
+    # The content is not kept twice, so whether it has changed shows in its time.
     complete = {**original, "memory": record.content}
     merged = write_changes(complete, record, to_record, from_record)
-    if original.get("hash") not in (None, _hash(record.content)) and _changed(original, record):
+    if "hash" in original and merged.get("updated_at") != original.get("updated_at"):
         merged["hash"] = _hash(record.content)
     return merged
-
-
-def _changed(original: dict[str, Any], record: MemoryRecord) -> bool:
-    then = to_record({**original, "memory": record.content}, 0)
-    return then.content_changed_at != record.content_changed_at
 
 
 def from_record(record: MemoryRecord) -> dict[str, Any]:

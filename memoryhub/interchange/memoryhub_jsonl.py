@@ -87,7 +87,9 @@ def _origin(value: Any) -> dict[str, Any] | None:
         return None
     if not isinstance(origin.get("format"), str) or not isinstance(origin.get("record"), dict):
         raise BadRecord("origin is not an origin")
-    return keep_origin(origin["format"], origin["record"])
+    kept = keep_origin(origin["format"], origin["record"])
+    assigned = read_object(origin.get("assigned_scope"), "origin.assigned_scope")
+    return {**kept, "assigned_scope": assigned} if kept and assigned else kept
 
 
 def _versions(value: Any) -> tuple[dict[str, Any], ...]:

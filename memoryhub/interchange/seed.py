@@ -4,8 +4,8 @@ access_count, importance, tags and an optional embedding."""
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from memoryhub.interchange.convert import origin_of, read_objects, without, write_changes, write_json_lines
-from memoryhub.interchange.fields import keep_origin, read_content, read_count, read_importance, read_name, read_tags
+from memoryhub.interchange.convert import origin_of, read_objects, with_origin, write_changes, write_json_lines
+from memoryhub.interchange.fields import read_content, read_count, read_importance, read_name, read_tags
 from memoryhub.interchange.json_stream import read_json
 from memoryhub.interchange.record import MemoryRecord, Reading, Records
 from memoryhub.interchange.times import read_time, write_time
@@ -23,7 +23,7 @@ def write(records: Records) -> Iterator[str]:
 
 
 def to_record(data: dict[str, Any], line: int) -> MemoryRecord:
-    return MemoryRecord(
+    record = MemoryRecord(
         line=line,
         public_id=read_name(data.get("memory_id"), "memory_id"),
         content=read_content(data.get("content")),
@@ -33,8 +33,8 @@ def to_record(data: dict[str, Any], line: int) -> MemoryRecord:
         access_count=read_count(data.get("access_count"), "access_count"),
         importance=read_importance(data.get("importance")),
         tags=read_tags(data.get("tags")),
-        origin=keep_origin(NAME, without(data, "content")),
     )
+    return with_origin(record, data, from_record, NAME, "content")
 
 
 def _to_object(record: MemoryRecord) -> dict[str, Any]:
