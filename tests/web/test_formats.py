@@ -30,7 +30,8 @@ def test_dollars_keep_the_digits_that_say_something(amount: Decimal | str | None
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (950, "950"), (12_345, "12.3 k"), (4_560_000, "4.56 M"), (128_000_000, "128 M"), (-1500, "−1.50 k")]
+    ("value", "text"),
+    [(0, "0"), (950, "950"), (12_345, "12.3 k"), (4_560_000, "4.56 M"), (128_000_000, "128 M"), (-1500, "−1.50 k")],
 )
 def test_tokens_are_short(value: int, text: str) -> None:
     assert formats.tokens(value) == text

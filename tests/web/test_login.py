@@ -7,7 +7,7 @@ from memoryhub.web import login
 from memoryhub.workspaces.models import User, Workspace
 from tests.factories import make_user
 
-PASSWORD = "a long and quiet evening"  # noqa: S105  of a test's person
+PASSWORD = "a long and quiet evening"
 
 
 @pytest.fixture
@@ -28,7 +28,9 @@ def test_the_right_password_leads_on_to_the_page_that_was_wanted(client: Client,
     assert answer["Location"] == "/settings?x=1"
 
 
-@pytest.mark.parametrize("wanted", ["https://evil.example/", "//evil.example", "javascript:alert(1)", "/\\evil.example"])
+@pytest.mark.parametrize(
+    "wanted", ["https://evil.example/", "//evil.example", "javascript:alert(1)", "/\\evil.example"]
+)
 def test_nobody_is_sent_to_another_host(client: Client, ana: User, wanted: str) -> None:
     answer = client.post("/login", {"username": ana.username, "password": PASSWORD, "next": wanted})
 

@@ -35,7 +35,9 @@ def test_somebody_who_is_not_signed_in_keeps_a_choice_in_the_browser(client: Cli
     assert 'data-theme="dark"' in page
 
 
-@pytest.mark.parametrize(("theme", "attribute"), [("dark", 'data-theme="dark"'), ("light", 'data-theme="light"'), ("system", "")])
+@pytest.mark.parametrize(
+    ("theme", "attribute"), [("dark", 'data-theme="dark"'), ("light", 'data-theme="light"'), ("system", "")]
+)
 def test_the_theme_is_in_the_page_before_any_script_runs(viewer: Client, theme: str, attribute: str) -> None:
     viewer.post("/preferences", {"theme": theme})
 
