@@ -172,7 +172,8 @@ else:
                 "transaction_mode": "IMMEDIATE",  # deferred writers deadlock on the upgrade of their lock
                 "init_command": (
                     f"PRAGMA journal_mode=WAL; PRAGMA synchronous={DURABILITY.upper()}; PRAGMA cache_size=-32000; "
-                    "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=268435456; PRAGMA journal_size_limit=67108864;"
+                    "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=268435456; PRAGMA journal_size_limit=67108864; "
+                    "PRAGMA secure_delete=ON;"  # what is erased must not stay in free pages
                 ),
             },
         }
@@ -219,6 +220,9 @@ EMBEDDER = env.choice("MEMORYHUB_EMBEDDER", "local", ("local", "openai_compatibl
 EMBEDDER_URL = env.text("MEMORYHUB_EMBEDDER_URL")
 EMBEDDER_MODEL = env.text("MEMORYHUB_EMBEDDER_MODEL")
 EMBEDDER_API_KEY = env.secret("MEMORYHUB_EMBEDDER_API_KEY")
+EMBEDDER_DIMENSIONS = env.integer("MEMORYHUB_EMBEDDER_DIMENSIONS", 0, most=8192)  # 0: as the provider gives them
+EMBEDDER_QUERY_PREFIX = env.text("MEMORYHUB_EMBEDDER_QUERY_PREFIX")  # what the model wants before a question
+EMBEDDER_DOCUMENT_PREFIX = env.text("MEMORYHUB_EMBEDDER_DOCUMENT_PREFIX")  # and before a stored text
 
 # --- Static files ----------------------------------------------------------------------------------------------------
 STATIC_URL = "static/"

@@ -1,0 +1,422 @@
+"""The rows of long-term memory.
+
+`Memory` holds what people and agents see; `SearchDocument` holds what ranking reads of it, packed and ordered by
+scope, written in the same transaction; `MemoryVersion` holds every earlier form.
+"""
+
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from memoryhub.audit.models import ChangeSet
+from memoryhub.workspaces.models import Session, Workspace
+
+SCOPE_SHIFT = 40  # a search document's key is scope << 40 | memory: one scope is one range of keys
+MEMORY_MASK = (1 << SCOPE_SHIFT) - 1
+
+
+class Kind(models.TextChoices):
+    EPISODIC = "episodic", _("Episodic")
+    SEMANTIC = "semantic", _("Semantic")
+    PROCEDURAL = "procedural", _("Procedural")
+
+
+class MemoryState(models.TextChoices):
+    ACTIVE = "active", _("Active")
+    FADING = "fading", _("Fading")
+    ARCHIVED = "archived", _("Archived")
+    FORGOTTEN = "forgotten", _("Forgotten")
+
+
+class Trust(models.TextChoices):
+    TRUSTED = "trusted", _("Trusted")
+    UNREVIEWED = "unreviewed", _("Unreviewed")
+    QUARANTINED = "quarantined", _("Quarantined")
+
+
+class Scope(models.Model):
+    """Whom memories belong to: an agent, a user, a project, or any of them together; empty means not named."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memory_scopes")
+    agent = models.CharField(max_length=200, blank=True, default="")
+    user = models.CharField(max_length=200, blank=True, default="")
+    project = models.CharField(max_length=500, blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "agent", "user", "project"], name="memory_scope_is_unique"),
+            models.CheckConstraint(condition=~Q(agent="", user="", project=""), name="memory_scope_names_somebody"),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "user"], name="memory_scope_user"),
+            models.Index(fields=["workspace", "project"], name="memory_scope_project"),
+        ]
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={value}" for name, value in self.as_dict().items() if value)
+
+    def as_dict(self) -> dict[str, str | None]:
+        return {"agent": self.agent or None, "user": self.user or None, "project": self.project or None}
+
+
+class MemoryStore(models.Model):
+    """A named store of the memory-stores wire; its memories have a path and the scope `project: <name>`.
+
+    Names may repeat, as on Anthropic's side: a later store of the same name has a longer `project`.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memory_stores")
+    public_id = models.CharField(max_length=64, unique=True)
+    name = models.CharField(max_length=255)
+    project = models.CharField(max_length=500)
+    description = models.TextField(blank=True, default="")
+    metadata = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "project"], name="memory_store_has_a_scope")]
+
+    def __str__(self) -> str:
+        return f"{self.public_id} {self.name}"
+
+
+class MemoryQuerySet(models.QuerySet["Memory"]):
+    def out_of_trash(self) -> "MemoryQuerySet":
+        """Everything that lists show by default."""
+        return self.exclude(state=MemoryState.FORGOTTEN)
+
+    def current(self) -> "MemoryQuerySet":
+        """What agents may be told: active or fading, not superseded, not quarantined."""
+        return self.filter(
+            state__in=[MemoryState.ACTIVE, MemoryState.FADING], superseded_by__isnull=True, superseded_at__isnull=True
+        ).exclude(trust=Trust.QUARANTINED)
+
+
+class Memory(models.Model):
+    """One thing an agent or a person wants kept. `importance` is theirs; `strength` is derived from it."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memories")
+    scope = models.ForeignKey(Scope, on_delete=models.PROTECT, related_name="memories", db_index=False)
+    store = models.ForeignKey(MemoryStore, on_delete=models.SET_NULL, null=True, blank=True, related_name="memories")
+    public_id = models.CharField(max_length=200)
+    session = models.ForeignKey(Session, on_delete=models.SET_NULL, null=True, blank=True, related_name="memories")
+    event_id = models.CharField(max_length=200, blank=True, default="")
+    subject = models.CharField(max_length=200, blank=True, default="")
+    content = models.TextField()
+    content_sha256 = models.CharField(max_length=64)
+    dedupe_key = models.CharField(max_length=64, null=True, blank=True)  # null: may stand beside its like
+    path = models.CharField(max_length=1024, null=True, blank=True)
+    kind = models.CharField(max_length=12, choices=Kind.choices, default=Kind.SEMANTIC)
+    importance = models.FloatField(default=0.5)
+    pinned = models.BooleanField(default=False)
+    flags = models.JSONField(default=list, blank=True)
+    version = models.IntegerField(default=1)
+
+    state = models.CharField(max_length=9, choices=MemoryState.choices, default=MemoryState.ACTIVE)
+    state_since = models.DateTimeField()  # when the curve crossed or a person acted, not when a job noticed
+    state_by_curve = models.BooleanField(default=True)
+    trashed_at = models.DateTimeField(null=True, blank=True)  # when it really went to the trash: 30 days from here
+    trust = models.CharField(max_length=11, choices=Trust.choices, default=Trust.TRUSTED)
+    superseded_by = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="supersedes"
+    )
+    superseded_at = models.DateTimeField(null=True, blank=True)
+
+    created_at = models.DateTimeField()
+    content_changed_at = models.DateTimeField()
+    metadata_changed_at = models.DateTimeField()
+    last_accessed_at = models.DateTimeField(null=True, blank=True)
+    access_count = models.IntegerField(default=0)
+    imported_at = models.DateTimeField(null=True, blank=True)
+    valid_from = models.DateTimeField(null=True, blank=True)
+    valid_until = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    helpful_count = models.IntegerField(default=0)
+    harmful_count = models.IntegerField(default=0)
+
+    # The curve, as domain/decay.py draws it; the job only evaluates it. Moments that lie behind, or never come, are null.
+    decay_anchor_at = models.DateTimeField(null=True, blank=True)  # a restore or revert starts the curve anew here
+    idle_since = models.DateTimeField()
+    daily_loss = models.FloatField(default=0)
+    floor = models.FloatField(default=0)
+    fades_at = models.DateTimeField(null=True, blank=True)
+    archives_at = models.DateTimeField(null=True, blank=True)
+    forgets_at = models.DateTimeField(null=True, blank=True)
+    strength = models.FloatField(default=0.5)
+    strength_at = models.DateTimeField()
+
+    objects = MemoryQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "public_id"], name="memory_public_id_is_unique"),
+            models.UniqueConstraint(fields=["scope", "dedupe_key"], name="memory_is_kept_once"),
+            models.UniqueConstraint(
+                fields=["scope", "path"],
+                condition=Q(path__isnull=False) & ~Q(state="forgotten"),
+                name="memory_path_is_unique",
+            ),
+            models.CheckConstraint(
+                condition=Q(importance__gte=0, importance__lte=1), name="memory_importance_is_a_share"
+            ),
+            models.CheckConstraint(condition=Q(state__in=MemoryState.values), name="memory_state_is_known"),
+            models.CheckConstraint(condition=Q(trust__in=Trust.values), name="memory_trust_is_known"),
+            models.CheckConstraint(condition=Q(kind__in=Kind.values), name="memory_kind_is_known"),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "-content_changed_at", "-id"], name="memory_by_recency"),
+            models.Index(fields=["workspace", "-created_at", "-id"], name="memory_by_creation"),
+            models.Index(fields=["workspace", "-importance", "-id"], name="memory_by_importance"),
+            models.Index(fields=["workspace", "-strength", "-id"], name="memory_by_strength"),
+            models.Index(fields=["workspace", "-idle_since", "-id"], name="memory_by_use"),
+            # SQLite uses a partial index only where it can prove its condition: a bound on the field itself does.
+            models.Index(fields=["fades_at"], condition=Q(fades_at__isnull=False), name="memory_to_fade"),
+            models.Index(fields=["archives_at"], condition=Q(archives_at__isnull=False), name="memory_to_archive"),
+            models.Index(fields=["forgets_at"], condition=Q(forgets_at__isnull=False), name="memory_to_forget"),
+            models.Index(fields=["trashed_at"], condition=Q(trashed_at__isnull=False), name="memory_in_trash"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.public_id} v{self.version} {self.state}"
+
+    @property
+    def document_key(self) -> int:
+        return self.scope_id << SCOPE_SHIFT | self.pk
+
+
+class MemoryOrigin(models.Model):
+    """What a foreign format held beside the fields above, kept so that an export gives it back."""
+
+    memory = models.OneToOneField(Memory, on_delete=models.CASCADE, primary_key=True, related_name="origin")
+    data = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"origin of {self.memory_id}"
+
+
+class Tag(models.Model):
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="tags")
+    name = models.CharField(max_length=200)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "name"], name="tag_name_is_unique")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class MemoryTag(models.Model):
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="memory_tags", db_index=False)
+    tag = models.ForeignKey(Tag, on_delete=models.CASCADE, related_name="memory_tags", db_index=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["memory", "tag"], name="memory_has_a_tag_once")]
+        indexes = [models.Index(fields=["tag", "memory"], name="memory_tag_by_tag")]
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} #{self.tag_id}"
+
+
+class Operation(models.TextChoices):
+    CREATED = "created", _("Created")
+    MODIFIED = "modified", _("Modified")
+    DELETED = "deleted", _("Deleted")
+
+
+class MemoryVersion(models.Model):
+    """What a memory was after one write. `facts` are all fields a revert needs; redacting empties the content."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+", db_index=False)
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="versions", db_index=False)
+    public_id = models.CharField(max_length=64, unique=True)
+    number = models.IntegerField()
+    operation = models.CharField(max_length=8, choices=Operation.choices)
+    content = models.TextField(null=True, blank=True)
+    content_sha256 = models.CharField(max_length=64, blank=True, default="")
+    facts = models.JSONField(default=dict)
+    restored_from = models.IntegerField(null=True, blank=True)
+    reason = models.CharField(max_length=500, blank=True, default="")
+    actor_kind = models.CharField(max_length=10, blank=True, default="")
+    actor_id = models.CharField(max_length=64, blank=True, default="")
+    actor_label = models.CharField(max_length=200, blank=True, default="")
+    session = models.ForeignKey(Session, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    change_set = models.ForeignKey(
+        ChangeSet, on_delete=models.SET_NULL, null=True, blank=True, related_name="memory_versions"
+    )
+    created_at = models.DateTimeField()
+    redacted_at = models.DateTimeField(null=True, blank=True)
+    redacted_by = models.CharField(max_length=200, blank=True, default="")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["memory", "number"], name="memory_versions_count_up")]
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} v{self.number} {self.operation}"
+
+
+class EmbeddingModel(models.Model):
+    """The name of a model that vectors were made with."""
+
+    name = models.CharField(max_length=200, unique=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SearchDocument(models.Model):
+    """What ranking reads of one memory. Times are seconds since 1970, so that a scope is scored without parsing.
+
+    `terms` are 32-bit term numbers, `counts` three bytes for each: how often it stands in the text, in the subject,
+    and (times ten) in date words and context. `vector` is int8.
+    """
+
+    key = models.BigIntegerField(primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+", db_index=False)
+    session_id = models.BigIntegerField(null=True)
+    state = models.SmallIntegerField()
+    trust = models.SmallIntegerField()
+    kind = models.SmallIntegerField()
+    created = models.FloatField()
+    importance = models.FloatField()
+    daily_loss = models.FloatField()
+    floor = models.FloatField()
+    idle_since = models.FloatField()
+    archives_at = models.FloatField(null=True)
+    expires_at = models.FloatField(null=True)
+    valid_from = models.FloatField(null=True)
+    valid_until = models.FloatField(null=True)
+    superseded_at = models.FloatField(null=True)
+    access_count = models.IntegerField()
+    rating = models.SmallIntegerField(default=0)  # helpful minus harmful
+    word_count = models.IntegerField()
+    token_count = models.FloatField()
+    is_question = models.BooleanField()
+    has_context = models.BooleanField()
+    terms = models.BinaryField()
+    counts = models.BinaryField()
+    vector = models.BinaryField(null=True)
+    model = models.ForeignKey(EmbeddingModel, on_delete=models.SET_NULL, null=True, related_name="+", db_index=False)
+
+    def __str__(self) -> str:
+        return f"document {self.key}"
+
+
+class RecallReceipt(models.Model):
+    """One recall: who asked what, and what was returned."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="recall_receipts")
+    public_id = models.CharField(max_length=64, unique=True)
+    session = models.ForeignKey(Session, on_delete=models.SET_NULL, null=True, blank=True, related_name="recalls")
+    query = models.TextField()
+    scope = models.JSONField(default=dict)
+    filters = models.JSONField(default=dict)
+    weights = models.JSONField(default=dict)
+    result_count = models.IntegerField(default=0)
+    tokens = models.IntegerField(default=0)
+    actor_kind = models.CharField(max_length=10, blank=True, default="")
+    actor_label = models.CharField(max_length=200, blank=True, default="")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["workspace", "-created_at", "-id"], name="recall_recent")]
+
+    def __str__(self) -> str:
+        return f"{self.public_id} {self.query[:40]}"
+
+
+class RecalledMemory(models.Model):
+    """One line of a receipt."""
+
+    receipt = models.ForeignKey(RecallReceipt, on_delete=models.CASCADE, related_name="items")
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="recalls", db_index=False)
+    rank = models.IntegerField()
+    score = models.FloatField()
+    version = models.IntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["memory", "-id"], name="recalled_memory_recent")]
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} at {self.rank}"
+
+
+class MemoryRating(models.Model):
+    """One judgement on a recalled memory."""
+
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="ratings")
+    helpful = models.BooleanField()
+    reason = models.CharField(max_length=500, blank=True, default="")
+    actor_kind = models.CharField(max_length=10, blank=True, default="")
+    actor_label = models.CharField(max_length=200, blank=True, default="")
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} {'helpful' if self.helpful else 'harmful'}"
+
+
+class DecayRules(models.Model):
+    """A workspace's decay policy as it was saved; no row means the defaults."""
+
+    workspace = models.OneToOneField(Workspace, on_delete=models.CASCADE, related_name="decay_rules")
+    base = models.JSONField(default=dict)
+    by_kind = models.JSONField(default=dict)
+    by_tag = models.JSONField(default=dict)
+    changed_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"decay rules of {self.workspace_id}"
+
+
+class ReviewKind(models.TextChoices):
+    DUPLICATE = "duplicate", _("Near duplicate")
+    CONTRADICTION = "contradiction", _("Contradiction")
+    QUARANTINED = "quarantined", _("Quarantined write")
+    EXTRACTED = "extracted", _("Extracted candidate")
+    FADING = "fading", _("Fading but important")
+
+
+class ReviewState(models.TextChoices):
+    OPEN = "open", _("Open")
+    ACCEPTED = "accepted", _("Accepted")
+    REJECTED = "rejected", _("Rejected")
+
+
+class ReviewItem(models.Model):
+    """A question to a person. `other` is the older memory of a pair; `candidate` is a memory that is not stored yet."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="review_items")
+    public_id = models.CharField(max_length=64, unique=True)
+    kind = models.CharField(max_length=13, choices=ReviewKind.choices)
+    state = models.CharField(max_length=8, choices=ReviewState.choices, default=ReviewState.OPEN)
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, null=True, blank=True, related_name="review_items")
+    other = models.ForeignKey(Memory, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    candidate: Any = models.JSONField(null=True, blank=True)
+    score = models.FloatField(default=0)
+    decision = models.CharField(max_length=20, blank=True, default="")
+    decided_by = models.CharField(max_length=200, blank=True, default="")
+    decided_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "memory", "other"],
+                condition=Q(state="open", other__isnull=False),
+                name="review_pair_is_asked_once",
+            ),
+            models.UniqueConstraint(
+                fields=["kind", "memory"],
+                condition=Q(state="open", other__isnull=True, memory__isnull=False),
+                name="review_memory_is_asked_once",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "state", "-created_at", "-id"], name="review_recent"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.public_id} {self.kind} {self.state}"

@@ -1,0 +1,51 @@
+"""Change sets that touched memories, and what exactly they changed."""
+
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from memoryhub.audit.models import ChangeSet
+from memoryhub.long_term_memory.models import MemoryVersion
+from memoryhub.workspaces.models import Workspace
+
+
+def list_change_sets(
+    workspace: Workspace, *, memory_id: str | None = None, action: str | None = None
+) -> QuerySet[ChangeSet]:
+    """Change sets of a workspace, or those of one memory."""
+    rows = ChangeSet.objects.filter(workspace=workspace).select_related("reverts")
+    if memory_id is not None:
+        rows = rows.filter(
+            pk__in=MemoryVersion.objects.filter(workspace=workspace, memory__public_id=memory_id).values(
+                "change_set_id"
+            )
+        )
+    if action is not None:
+        rows = rows.filter(action=action)
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedMemory:
+    """One memory in a change set: what stood before and after (None: it was created, or redacted since)."""
+
+    memory_id: str
+    operation: str
+    number: int
+    before: MemoryVersion | None
+    after: MemoryVersion
+
+
+def list_changed_memories(change_set: ChangeSet, *, limit: int = 200) -> list[ChangedMemory]:
+    """The memories of a change set with their form before and after, the first `limit` of them."""
+    rows = list(MemoryVersion.objects.filter(change_set=change_set).select_related("memory").order_by("id")[:limit])
+    earlier = {
+        (row.memory_id, row.number): row
+        for row in MemoryVersion.objects.filter(memory_id__in=[row.memory_id for row in rows])
+    }
+    return [
+        ChangedMemory(
+            row.memory.public_id, row.operation, row.number, earlier.get((row.memory_id, row.number - 1)), row
+        )
+        for row in rows
+    ]

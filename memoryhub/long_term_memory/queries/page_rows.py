@@ -1,0 +1,96 @@
+"""What the pages show of memories: rows with an excerpt instead of the whole text, and the figures above the list."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+from django.db.models.functions import Substr
+
+from memoryhub.long_term_memory.models import Memory, MemoryState, ReviewItem, ReviewState
+from memoryhub.long_term_memory.queries.memories import MemoryFilter, count_capped, filter_memories, list_memories
+from memoryhub.long_term_memory.queries.recall import checked, get_default_weights
+from memoryhub.long_term_memory.search import documents, engine
+from memoryhub.long_term_memory.search.request import INCLUDES, SEARCHABLE_STATES, SearchRequest
+from memoryhub.workspaces.models import Workspace
+
+EXCERPT_CHARS = 400  # three lines of a wide table; a memory may be 100 KiB
+FADING_SOON = timedelta(days=7)
+FOUND_MAX = 200  # hits that a search on the list page shows
+
+
+@dataclass(frozen=True, slots=True)
+class ListSummary:
+    """The figures above the list, each counted up to the cap."""
+
+    active: int
+    fading_soon: int
+    in_review: int
+
+
+def list_excerpts(workspace: Workspace, wanted: MemoryFilter) -> QuerySet[Memory]:
+    """Memories that pass a filter, each with an `excerpt`; the text itself stays in the database until it is asked for."""
+    rows = list_memories(workspace, wanted)
+    return rows.defer("content", "superseded_by__content").annotate(excerpt=Substr("content", 1, EXCERPT_CHARS + 1))
+
+
+def list_excerpts_by_rank(workspace: Workspace, ids: list[str]) -> list[Memory]:
+    """The excerpts of these memories in the given order; what is gone meanwhile is left out."""
+    found = {
+        memory.public_id: memory
+        for memory in list_excerpts(workspace, MemoryFilter(ids=ids, states=MemoryState.values))
+    }
+    return [found[public_id] for public_id in ids if public_id in found]
+
+
+def summarize_list(workspace: Workspace, now: datetime) -> ListSummary:
+    """How many are active, fade within a week, and wait for a person."""
+    rows = Memory.objects.filter(workspace=workspace)
+    return ListSummary(
+        active=count_capped(rows.filter(state=MemoryState.ACTIVE)),
+        fading_soon=count_capped(rows.filter(state=MemoryState.ACTIVE, fades_at__lt=now + FADING_SOON)),
+        in_review=count_capped(ReviewItem.objects.filter(workspace=workspace, state=ReviewState.OPEN)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The ids that a search on the list page found, best first, and what to tell about it."""
+
+    ids: list[str]
+    notes: list[str]
+
+
+def find_ids(workspace: Workspace, query: str, wanted: MemoryFilter, now: datetime) -> Found:
+    """Search inside a filter. People look for everything that is kept: also archived, superseded and quarantined."""
+    searchable = [state for state in wanted.states if state in SEARCHABLE_STATES]
+    if wanted.states and not searchable:  # the trash is not indexed: there, a part of the text is looked for
+        rows = filter_memories(workspace, replace(wanted, text=query)).order_by("-content_changed_at", "-id")
+        return Found(list(rows.values_list("public_id", flat=True)[:FOUND_MAX]), [])
+    request = SearchRequest(
+        query=query,
+        scope=wanted.scope,
+        tags=wanted.tags,
+        kinds=wanted.kinds,
+        states=searchable,
+        session=wanted.session,
+        since=wanted.since,
+        until=wanted.until,
+        limit=FOUND_MAX,
+        weights=get_default_weights(workspace),
+        include=INCLUDES,
+    )
+    ranking = engine.rank(workspace, checked(request, None), now)
+    keys = [int(ranking.pool.keys[row]) for row in ranking.best(FOUND_MAX, request.weights)]
+    pks = [documents.memory_id_of(key) for key in keys]
+    ids = dict(filter_memories(workspace, wanted).filter(pk__in=pks).values_list("pk", "public_id"))
+    return Found([ids[pk] for pk in pks if pk in ids], ranking.notes)
+
+
+def count_up_to(workspace: Workspace, wanted: MemoryFilter, cap: int) -> int:
+    """How many memories pass a filter; one more than the cap stands for more."""
+    return count_capped(filter_memories(workspace, wanted), cap)
+
+
+def list_newest(workspace: Workspace, wanted: MemoryFilter, limit: int) -> list[Memory]:
+    """A few of the memories that pass a filter, the newest first."""
+    return list(list_excerpts(workspace, wanted).order_by("-content_changed_at", "-id")[:limit])

@@ -1,0 +1,118 @@
+"""The search document of a memory: its terms counted, its ranking facts packed, and its place in the term index."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import numpy as np
+
+from memoryhub.long_term_memory.domain import text
+from memoryhub.long_term_memory.models import MEMORY_MASK, SCOPE_SHIFT, Kind, Memory, MemoryState, SearchDocument, Trust
+
+STATE_CODES = {state: code for code, state in enumerate(MemoryState.values)}
+TRUST_CODES = {trust: code for code, trust in enumerate(Trust.values)}
+KIND_CODES = {kind: code for code, kind in enumerate(Kind.values)}
+STATE_NAMES, TRUST_NAMES, KIND_NAMES = (list(codes) for codes in (STATE_CODES, TRUST_CODES, KIND_CODES))
+
+# Tenths, since counts are bytes: how much a word in a neighbour or in the date counts beside one in the text.
+DATE_TENTHS = 5
+BEFORE_TENTHS = (5, 3)  # the event before, the one before that
+AFTER_TENTHS = (3, 2)
+_WORKSPACE_TOKEN = 1 << 33
+_SCOPE_TOKEN = 2 << 33
+
+FACTS = (
+    "session_id", "state", "trust", "kind", "created", "importance", "daily_loss", "floor", "idle_since",
+    "archives_at", "expires_at", "valid_from", "valid_until", "superseded_at", "access_count", "rating",
+)  # fmt: skip
+
+
+def document_key(scope_id: int, memory_id: int) -> int:
+    return scope_id << SCOPE_SHIFT | memory_id
+
+
+def memory_id_of(key: int) -> int:
+    return key & MEMORY_MASK
+
+
+def seconds(at: datetime | None) -> float | None:
+    return at.timestamp() if at else None
+
+
+def fill_facts(document: SearchDocument, memory: Memory) -> SearchDocument:
+    """Copy what ranking and filters read; the text's terms stay as they are."""
+    document.session_id = memory.session_id
+    document.state = STATE_CODES[memory.state]
+    document.trust = TRUST_CODES[memory.trust]
+    document.kind = KIND_CODES[memory.kind]
+    document.created = memory.created_at.timestamp()
+    document.importance = memory.importance
+    document.daily_loss = memory.daily_loss
+    document.floor = memory.floor
+    document.idle_since = memory.idle_since.timestamp()
+    document.archives_at = seconds(memory.archives_at)
+    document.expires_at = seconds(memory.expires_at)
+    document.valid_from = seconds(memory.valid_from)
+    document.valid_until = seconds(memory.valid_until)
+    document.superseded_at = seconds(memory.superseded_at)
+    document.access_count = memory.access_count
+    document.rating = max(-1000, min(1000, memory.helpful_count - memory.harmful_count))
+    return document
+
+
+def build_document(
+    memory: Memory, before: Sequence[str] = (), after: Sequence[str] = (), vector: bytes | None = None
+) -> SearchDocument:
+    """The document of a memory whose id is known; neighbours of its source event are its context."""
+    own, subject = text.term_counts(memory.content), text.term_counts(memory.subject)
+    other: Counter[int] = Counter()
+    dates = text.term_counts(text.date_words(memory.created_at))
+    length = own.total() + subject.total() + dates.total()
+    _add(other, dates, DATE_TENTHS)
+    for texts, weights in ((before, BEFORE_TENTHS), (after, AFTER_TENTHS)):
+        for neighbour, tenths in zip(texts, weights, strict=False):
+            counts = text.term_counts(neighbour)
+            length += counts.total()
+            _add(other, counts, tenths)
+    every = list(dict.fromkeys((*own, *subject, *other)))
+    table = np.array([(own[term], subject[term], other[term]) for term in every], dtype=np.int64).reshape(-1, 3)
+    document = SearchDocument(
+        key=document_key(memory.scope_id, memory.pk),
+        workspace_id=memory.workspace_id,
+        word_count=len(text.words(memory.content)),
+        token_count=length,
+        is_question=memory.content.rstrip().endswith(("?", "？")),
+        has_context=bool(before or after),
+        terms=np.array(every, dtype=np.uint32).tobytes(),
+        counts=np.minimum(table, 255).astype(np.uint8).tobytes(),
+        vector=vector,
+    )
+    return fill_facts(document, memory)
+
+
+def _add(total: Counter[int], counts: Counter[int], weight: int) -> None:
+    for term, count in counts.items():
+        total[term] += count * weight
+
+
+def index_tokens(document: SearchDocument) -> list[int]:
+    """What the term index lists a document under: its terms, its workspace and its scope."""
+    terms = np.frombuffer(document.terms, dtype=np.uint32).tolist()
+    return [workspace_token(document.workspace_id), scope_token(document.key >> SCOPE_SHIFT), *terms]
+
+
+def workspace_token(workspace_id: int) -> int:
+    return _WORKSPACE_TOKEN | workspace_id
+
+
+def scope_token(scope_id: int) -> int:
+    return _SCOPE_TOKEN | scope_id
+
+
+def embedding_text(memory: Memory) -> str:
+    """What the embedder reads of a memory."""
+    return f"{memory.subject}: {memory.content}" if memory.subject else memory.content
+
+
+def keys_of(memories: Iterable[Memory]) -> list[int]:
+    return [document_key(memory.scope_id, memory.pk) for memory in memories]

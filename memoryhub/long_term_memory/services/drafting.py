@@ -1,0 +1,164 @@
+"""From a draft to a row that may be stored: its rules, its guards, its scope."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from memoryhub.long_term_memory.domain import guards
+from memoryhub.long_term_memory.domain.paths import check_path
+from memoryhub.long_term_memory.domain.scoping import ScopeClash, ScopeNames
+from memoryhub.long_term_memory.models import Kind, MemoryState, Trust
+from memoryhub.long_term_memory.queries.guards import GuardSettings
+from memoryhub.long_term_memory.services.writer import (
+    MAX_TAG_CHARS,
+    MAX_TAGS,
+    HoldsSecrets,
+    InvalidMemory,
+    MemoryDraft,
+    MemoryTooLarge,
+    OutsideBinding,
+    Writer,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A draft that passed the rules, with what the guards said."""
+
+    draft: MemoryDraft
+    flags: tuple[str, ...]
+    redactions: int
+    trust: str
+    recalled: bool
+
+
+def check_content(content: str, *, may_be_empty: bool = False) -> str:
+    """Return the text, or raise InvalidMemory or MemoryTooLarge. A file may be empty."""
+    if not content.strip() and not may_be_empty:
+        raise InvalidMemory("content must not be empty.")
+    if "\x00" in content:
+        raise InvalidMemory("content must not hold the character NUL.")
+    if (
+        len(content) > guards.MAX_CONTENT_BYTES // 4
+        and len(content.encode("utf-8", "surrogatepass")) > guards.MAX_CONTENT_BYTES
+    ):
+        raise MemoryTooLarge(f"content takes at most {guards.MAX_CONTENT_BYTES} bytes in UTF-8.")
+    try:
+        content.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidMemory("content holds half of a Unicode surrogate pair.") from error
+    return content
+
+
+def check_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Tags without surrounding blanks and doubles, in order; raises InvalidMemory."""
+    cleaned = tuple(dict.fromkeys(tag.strip() for tag in tags))
+    if len(cleaned) > MAX_TAGS:
+        raise InvalidMemory(f"A memory takes at most {MAX_TAGS} tags.")
+    for tag in cleaned:
+        if not tag or len(tag) > MAX_TAG_CHARS or any(ord(character) < 32 for character in tag):
+            raise InvalidMemory(f"A tag takes 1 to {MAX_TAG_CHARS} characters, none of them control characters.")
+    return cleaned
+
+
+def check_importance(importance: float) -> float:
+    if not 0 <= importance <= 1:  # also refuses NaN
+        raise InvalidMemory("importance must lie between 0 and 1.")
+    return float(importance)
+
+
+def check_kind(kind: str) -> str:
+    if kind not in Kind.values:
+        raise InvalidMemory(f"kind must be one of {', '.join(Kind.values)}.")
+    return kind
+
+
+def check_memory_path(path: str) -> str:
+    try:
+        return check_path(path)
+    except ValueError as error:
+        raise InvalidMemory(f"path: {error}.") from error
+
+
+def check_subject(subject: str) -> str:
+    if len(subject) > 200 or any(ord(character) < 32 for character in subject):
+        raise InvalidMemory("subject takes at most 200 characters, none of them control characters.")
+    return subject
+
+
+def check_validity(valid_from: datetime | None, valid_until: datetime | None) -> None:
+    if valid_from and valid_until and valid_from >= valid_until:
+        raise InvalidMemory("valid_from must lie before valid_until.")
+
+
+def bind(scope: ScopeNames, writer: Writer) -> ScopeNames:
+    """The scope inside the writer's binding; raises where it lies outside or names nobody."""
+    binding = writer.binding
+    try:
+        bound = scope.check().within(agent=binding.agent, user=binding.user, project=binding.project)
+    except ScopeClash as error:
+        raise OutsideBinding(f"This write lies outside: {error}.") from error
+    except ValueError as error:
+        raise InvalidMemory(f"{error}.") from error
+    if not bound:
+        raise InvalidMemory("scope must name an agent, a user or a project.")
+    return bound
+
+
+def check_drafts(
+    writer: Writer, drafts: Sequence[MemoryDraft], settings: GuardSettings, *, file_door: bool
+) -> list[Checked]:
+    """Check every draft before anything is stored; an error names the draft by its place in the list."""
+    checked = []
+    for place, draft in enumerate(drafts):
+        try:
+            checked.append(_check(writer, draft, settings, file_door=file_door))
+        except (InvalidMemory, MemoryTooLarge, HoldsSecrets) as error:
+            error.errors = [{"in": "body", "field": f"items.{place}", "message": error.detail}]
+            raise
+    return checked
+
+
+def _check(writer: Writer, draft: MemoryDraft, settings: GuardSettings, *, file_door: bool) -> Checked:
+    check_content(draft.content, may_be_empty=draft.path is not None)
+    check_validity(draft.valid_from, draft.valid_until)
+    if draft.state not in MemoryState.values:
+        raise InvalidMemory(f"state must be one of {', '.join(MemoryState.values)}.")
+    if draft.trust is not None and draft.trust not in Trust.values:
+        raise InvalidMemory(f"trust must be one of {', '.join(Trust.values)}.")
+    cleaned = replace(
+        draft,
+        scope=bind(draft.scope, writer),
+        tags=check_tags(draft.tags),
+        importance=check_importance(draft.importance),
+        kind=check_kind(draft.kind),
+        subject=check_subject(draft.subject),
+        path=check_memory_path(draft.path) if draft.path is not None else None,
+    )
+    return guarded(cleaned, settings, file_door=file_door)
+
+
+def guarded(draft: MemoryDraft, settings: GuardSettings, *, file_door: bool) -> Checked:
+    """Run the guards; a file door refuses secrets, since the hashes that its callers hold must stay true."""
+    report = guards.inspect(
+        draft.content,
+        redact=settings.redact_secrets and not file_door,
+        quarantine_instructions=settings.quarantine_instructions,
+    )
+    if file_door and settings.redact_secrets and report.redactions:
+        raise HoldsSecrets("The text holds a secret (a key, a token or a password); take it out and write again.")
+    trust = draft.trust or (Trust.QUARANTINED if report.suspicious else Trust.TRUSTED)
+    if report.suspicious and trust == Trust.UNREVIEWED:
+        trust = Trust.QUARANTINED
+    return Checked(
+        replace(draft, content=report.content),
+        report.flags,
+        report.redactions,
+        trust,
+        report.recalled and settings.skip_recalled and not file_door,
+    )
+
+
+def origin_of(draft: MemoryDraft) -> dict[str, Any] | None:
+    return dict(draft.origin) if draft.origin else None

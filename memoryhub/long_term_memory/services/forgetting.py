@@ -1,0 +1,201 @@
+"""Forgetting (into the trash, restorable for 30 days) and erasing (every trace, for good)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.db import connection, transaction
+
+from memoryhub.audit.models import AuditEvent, ChangeSet, IdempotentReply
+from memoryhub.audit.services import record_event
+from memoryhub.common import clock, errors
+from memoryhub.long_term_memory.domain.decay import TRASH_DAYS
+from memoryhub.long_term_memory.domain.scoping import ScopeNames
+from memoryhub.long_term_memory.models import (
+    Memory,
+    MemoryOrigin,
+    MemoryRating,
+    MemoryState,
+    MemoryTag,
+    MemoryVersion,
+    RecalledMemory,
+    RecallReceipt,
+    ReviewItem,
+    SearchDocument,
+)
+from memoryhub.long_term_memory.search import documents
+from memoryhub.long_term_memory.search.index import term_index
+from memoryhub.long_term_memory.services import revisions as revising
+from memoryhub.long_term_memory.services.finding import expect, find_memory
+from memoryhub.long_term_memory.services.writer import InvalidMemory, Writer
+from memoryhub.work.models import Job
+from memoryhub.work.services import enqueue_job
+from memoryhub.workspaces.models import Workspace
+
+CHUNK = 500
+
+
+class EraseWouldTakeAll(errors.Malformed):
+    slug = "empty-selection"
+    title = "Name what to erase"
+
+
+def forget_memory(
+    *,
+    writer: Writer,
+    memory_id: str,
+    expected_version: int | None = None,
+    expected_sha256: str | None = None,
+) -> Memory:
+    """Move a memory to the trash: no list, search or door finds it any more, and it can be restored for 30 days."""
+    with transaction.atomic():
+        memory = find_memory(writer, memory_id)
+        expect(memory, expected_version, expected_sha256)
+        now = clock.now()
+        revision = revising.begin([memory])[0]
+        revising.set_state(revision, MemoryState.FORGOTTEN, now)
+        revising.commit(writer=writer, action="forget", revisions=[revision], now=now)
+        close_reviews([memory.pk], now)
+    return memory
+
+
+def close_reviews(memory_pks: Sequence[int], now: datetime) -> None:
+    """Close the questions about memories that are gone."""
+    ReviewItem.objects.filter(memory_id__in=memory_pks, state="open").update(
+        state="rejected", decision="forgotten", decided_at=now
+    )
+    ReviewItem.objects.filter(other_id__in=memory_pks, state="open").update(
+        state="rejected", decision="forgotten", decided_at=now
+    )
+
+
+@dataclass
+class Erased:
+    """What an erase removed, and where older copies may still be."""
+
+    memories: int = 0
+    versions: int = 0
+    receipts: int = 0
+    ids: list[str] = field(default_factory=list)
+
+
+def erase_memory(*, writer: Writer, memory_id: str) -> Erased:
+    """Remove a memory with its versions, index entries, receipts and log lines, and scrub the files behind them."""
+    memory = find_memory(writer, memory_id, in_trash=True)
+    return erase_rows(writer=writer, memories=[memory])
+
+
+def request_erase(*, writer: Writer, scope: ScopeNames) -> Job:
+    """Leave a job that erases everything of an agent, a user or a project."""
+    if not scope:
+        raise EraseWouldTakeAll("Name an agent, a user or a project.")
+    for name, value in scope.named().items():
+        bound = getattr(writer.binding, name)
+        if bound and bound != value:
+            raise InvalidMemory(f"The key is bound to {name} {bound}.")
+    with transaction.atomic():
+        return enqueue_job(workspace=writer.workspace, kind="erase", args={"scope": scope.named()})
+
+
+def erase_scope(*, writer: Writer, scope: ScopeNames) -> Erased:
+    """Erase everything that lies inside a scope, in chunks; running it again finds nothing more to do."""
+    if not scope:
+        raise EraseWouldTakeAll("Name an agent, a user or a project.")
+    rows = Memory.objects.filter(workspace=writer.workspace)
+    for name, value in scope.named().items():
+        rows = rows.filter(**{f"scope__{name}": value})
+    total = Erased()
+    while chunk := list(rows.select_related("scope").order_by("id")[:CHUNK]):
+        part = erase_rows(writer=writer, memories=chunk, scrub=False)
+        total.memories += part.memories
+        total.versions += part.versions
+        total.receipts += part.receipts
+    receipts = RecallReceipt.objects.filter(workspace=writer.workspace)
+    for name, value in scope.named().items():
+        receipts = receipts.filter(**{f"scope__{name}": value})
+    total.receipts += receipts.count()
+    receipts.delete()
+    scrub_files()
+    return total
+
+
+def erase_rows(*, writer: Writer, memories: Sequence[Memory], scrub: bool = True) -> Erased:
+    """Remove memories and whatever tells of their content; the log keeps that something was erased, not what."""
+    pks = [memory.pk for memory in memories]
+    public_ids = [memory.public_id for memory in memories]
+    keys = documents.keys_of(memories)
+    result = Erased(memories=len(pks), ids=public_ids)
+    with transaction.atomic():
+        stored = list(SearchDocument.objects.filter(key__in=keys))
+        term_index().remove([(row.key, documents.index_tokens(row)) for row in stored])
+        SearchDocument.objects.filter(key__in=keys).delete()
+        receipt_ids = set(RecalledMemory.objects.filter(memory_id__in=pks).values_list("receipt_id", flat=True))
+        result.receipts = len(receipt_ids)
+        result.versions = MemoryVersion.objects.filter(memory_id__in=pks).count()
+        change_sets = set(MemoryVersion.objects.filter(memory_id__in=pks).values_list("change_set_id", flat=True))
+        Memory.objects.filter(superseded_by_id__in=pks).update(superseded_by=None)
+        for model in (MemoryVersion, MemoryTag, RecalledMemory, MemoryRating, MemoryOrigin):
+            model.objects.filter(memory_id__in=pks).delete()  # type: ignore[attr-defined]
+        ReviewItem.objects.filter(memory_id__in=pks).delete()
+        ReviewItem.objects.filter(other_id__in=pks).delete()
+        RecallReceipt.objects.filter(pk__in=receipt_ids).update(query="[erased]", filters={})
+        Memory.objects.filter(pk__in=pks).delete()
+        AuditEvent.objects.filter(
+            workspace=writer.workspace, subject_type__startswith="memory", subject_id__in=public_ids
+        ).update(detail={})
+        ChangeSet.objects.filter(pk__in=change_sets - {None}).update(reason="")
+        IdempotentReply.objects.filter(workspace=writer.workspace).delete()
+        record_event(
+            workspace=writer.workspace,
+            actor=writer.actor,
+            action="erase",
+            subject_type="memory",
+            subject_id=public_ids[0] if len(public_ids) == 1 else "",
+            detail={"memories": len(pks), "versions": result.versions},
+        )
+    if scrub:
+        scrub_files()
+    return result
+
+
+def scrub_files() -> None:
+    """Overwrite what deleted rows left in the files: index segments, free pages and the write-ahead log."""
+    term_index().compact()
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            if not connection.in_atomic_block:
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                cursor.fetchall()
+        elif not connection.in_atomic_block:
+            for model in (Memory, MemoryVersion, SearchDocument, RecallReceipt):
+                cursor.execute(f"VACUUM {connection.ops.quote_name(model._meta.db_table)}")
+
+
+def empty_trash(*, workspace: Workspace | None, writer_for: "WriterFor", now: datetime) -> int:
+    """Erase what has lain in the trash for 30 days; returns how many."""
+    rows = Memory.objects.filter(state=MemoryState.FORGOTTEN, trashed_at__lte=now - timedelta(days=TRASH_DAYS))
+    if workspace is not None:
+        rows = rows.filter(workspace=workspace)
+    count = 0
+    while chunk := list(rows.select_related("scope", "workspace").order_by("id")[:CHUNK]):
+        by_workspace: dict[int, list[Memory]] = {}
+        for memory in chunk:
+            by_workspace.setdefault(memory.workspace_id, []).append(memory)
+        for group in by_workspace.values():
+            erase_rows(writer=writer_for(group[0].workspace), memories=group, scrub=False)
+        count += len(chunk)
+    if count:
+        scrub_files()
+    return count
+
+
+class WriterFor:
+    """Makes the writer of a job in one workspace after the other."""
+
+    def __init__(self, kind: str, job_id: str) -> None:
+        self.kind, self.job_id = kind, job_id
+
+    def __call__(self, workspace: Workspace) -> Writer:
+        from memoryhub.workspaces.principals import job_principal
+
+        return Writer.of(job_principal(workspace, self.kind, self.job_id), door="job")

@@ -1,0 +1,84 @@
+"""Near duplicates: found when a memory is stored, shown in the review inbox, never merged by themselves."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+
+from memoryhub.common import ids
+from memoryhub.long_term_memory.domain import duplicates
+from memoryhub.long_term_memory.models import SCOPE_SHIFT, Memory, MemoryState, ReviewItem, ReviewKind, SearchDocument
+from memoryhub.long_term_memory.search import documents
+from memoryhub.workspaces.models import Workspace
+
+MAX_NEIGHBOURS = 3_000  # the newest memories of the scope that a new one is compared with
+MAX_PROPOSALS = 3  # of one memory
+PREFILTER = 0.45  # share of common terms from which the texts are compared
+
+
+def propose_duplicates(*, workspace: Workspace, memories: Sequence[Memory], now: datetime) -> int:
+    """Open a review item for each older memory of the same scope that says nearly the same; returns how many."""
+    by_scope: dict[int, list[Memory]] = {}
+    for memory in memories:
+        by_scope.setdefault(memory.scope_id, []).append(memory)
+    items = [
+        item for scope_id, group in by_scope.items() for item in _propose_in_scope(workspace, scope_id, group, now)
+    ]
+    ReviewItem.objects.bulk_create(items, ignore_conflicts=True)
+    return len(items)
+
+
+def _propose_in_scope(workspace: Workspace, scope_id: int, group: list[Memory], now: datetime) -> list[ReviewItem]:
+    live = [documents.STATE_CODES[state] for state in (MemoryState.ACTIVE, MemoryState.FADING)]
+    rows = list(
+        SearchDocument.objects.filter(
+            key__gte=scope_id << SCOPE_SHIFT,
+            key__lt=(scope_id + 1) << SCOPE_SHIFT,
+            state__in=live,
+            superseded_at__isnull=True,
+        )
+        .order_by("-key")
+        .values_list("key", "terms")[:MAX_NEIGHBOURS]
+    )
+    if len(rows) < 2:
+        return []
+    packed = [bytes(terms) for _, terms in rows]
+    terms = np.frombuffer(b"".join(packed), dtype=np.uint32)
+    sizes = np.array([len(blob) // 4 for blob in packed])
+    owner = np.repeat(np.arange(len(rows)), sizes)
+    keys = np.array([key for key, _ in rows])
+    items = []
+    for memory in group:
+        place = np.flatnonzero(keys == memory.document_key)
+        if not place.size:
+            continue
+        mine = np.frombuffer(packed[place[0]], dtype=np.uint32)
+        common = np.bincount(owner[np.isin(terms, mine)], minlength=len(rows))
+        overlap = common / (sizes + len(mine) - common)
+        near = [i for i in np.argsort(-overlap)[: MAX_PROPOSALS + 8] if overlap[i] >= PREFILTER and i < len(keys)]
+        older = [documents.memory_id_of(int(keys[i])) for i in near if keys[i] < memory.document_key]
+        items += _compare(workspace, memory, older[: MAX_PROPOSALS + 4], now)
+    return items
+
+
+def _compare(workspace: Workspace, memory: Memory, ids_near: Sequence[int], now: datetime) -> list[ReviewItem]:
+    found = []
+    for other in Memory.objects.filter(pk__in=ids_near, path__isnull=True).exclude(content=memory.content):
+        if memory.superseded_by_id == other.pk or other.superseded_by_id == memory.pk:
+            continue
+        score = duplicates.term_overlap(memory.content, other.content)
+        if score >= duplicates.NEAR_DUPLICATE:
+            found.append((score, other))
+    found.sort(key=lambda pair: (-pair[0], pair[1].pk))
+    return [
+        ReviewItem(
+            workspace=workspace,
+            public_id=ids.new_id("rev"),
+            kind=ReviewKind.DUPLICATE,
+            memory=memory,
+            other=other,
+            score=score,
+            created_at=now,
+        )
+        for score, other in found[:MAX_PROPOSALS]
+    ]

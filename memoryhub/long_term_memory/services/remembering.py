@@ -1,0 +1,488 @@
+"""Storing new memories: one at a time from an agent, or thousands from an import, by the same steps."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from memoryhub.audit.models import ChangeSet
+from memoryhub.common import clock, ids
+from memoryhub.long_term_memory.domain import duplicates
+from memoryhub.long_term_memory.domain.decay import PolicyBook
+from memoryhub.long_term_memory.models import (
+    Memory,
+    MemoryOrigin,
+    MemoryState,
+    Operation,
+    ReviewItem,
+    ReviewKind,
+    Scope,
+    Trust,
+)
+from memoryhub.long_term_memory.queries.guards import GuardSettings, get_guard_settings
+from memoryhub.long_term_memory.queries.policy import get_policy_book
+from memoryhub.long_term_memory.search import documents, embedders
+from memoryhub.long_term_memory.search.index import term_index
+from memoryhub.long_term_memory.services import revisions as revising
+from memoryhub.long_term_memory.services.drafting import Checked, check_drafts, origin_of
+from memoryhub.long_term_memory.services.places import PathBlocked, check_place, parents_of
+from memoryhub.long_term_memory.services.proposing import propose_duplicates
+from memoryhub.long_term_memory.services.rows import insert_rows
+from memoryhub.long_term_memory.services.writer import (
+    InvalidMemory,
+    MemoryDraft,
+    PathTaken,
+    Remembered,
+    TooManyWrites,
+    UnknownMemory,
+    Writer,
+)
+from memoryhub.work.services import enqueue_job
+from memoryhub.workspaces.models import Agent, Session, Workspace
+from memoryhub.workspaces.services import ensure_agent, ensure_sessions
+
+BACKDATED = timedelta(hours=1)  # a memory that is older than this when it arrives counts as imported
+NEAR_DUPLICATE_LIMIT = 50  # above so many new memories in one call, a job looks for near duplicates
+MAX_REPORTED_TAGS = 20
+
+
+def remember(
+    *,
+    writer: Writer,
+    drafts: Sequence[MemoryDraft],
+    embed: bool = True,
+    imported: bool = False,
+    file_door: bool = False,
+) -> list[Remembered]:
+    """Store memories and say for each what became of it, all in one transaction and one change set.
+
+    1. Rules and guards. Nothing is stored when one draft breaks a rule.
+    2. Vectors, before the transaction; an embedder that is down leaves them to a job.
+    3. Doubles: the same text comes back as it stands, a taken path is an error (with `imported`: a conflict).
+    4. Rows, tags, versions, search documents.
+    5. Superseded memories, review items, near duplicates.
+
+    `imported` keeps ids, times and counts as they are and reports conflicts instead of raising. `file_door` refuses
+    secrets instead of redacting them and stores recalled text as it is.
+    """
+    settings = get_guard_settings(writer.workspace)
+    if not imported:
+        _limit_writes(writer, len(drafts), settings)
+    checked = check_drafts(writer, drafts, settings, file_door=file_door)
+    vectors = _embed(checked) if embed else {}
+    with transaction.atomic():
+        batch = _Batch(writer, settings, checked, imported=imported, now=clock.now())
+        results = batch.store(vectors)
+        if len(vectors) < len(batch.created):
+            leave_embedding_job(writer.workspace)
+    return results
+
+
+def preview_remember(*, writer: Writer, drafts: Sequence[MemoryDraft]) -> list[Remembered]:
+    """What an import of these drafts would make of them; nothing is stored."""
+    settings = get_guard_settings(writer.workspace)
+    checked = check_drafts(writer, drafts, settings, file_door=False)
+    with transaction.atomic():
+        batch = _Batch(writer, settings, checked, imported=True, now=clock.now())
+        results = batch.preview()
+        transaction.set_rollback(True)
+    return results
+
+
+def leave_embedding_job(workspace: Workspace) -> None:
+    """Leave one job for all memories that have no vector of the current model yet."""
+    if embedders.current().dimensions or embedders.current().model_id:
+        minute = int(clock.now().timestamp() // 60)
+        enqueue_job(workspace=workspace, kind="embed_memories", idempotency_key=f"embed:{workspace.pk}:{minute}")
+
+
+def _embed(checked: Sequence[Checked]) -> dict[int, bytes]:
+    """The packed vector of each draft by place; empty where the embedder is off or down."""
+    embedder = embedders.current()
+    if not embedder.model_id:
+        return {}
+    texts = [f"{c.draft.subject}: {c.draft.content}" if c.draft.subject else c.draft.content for c in checked]
+    try:
+        rows = embedder.embed(texts, "document")
+        with_context = [_with_context(embedder, row, c.draft) for row, c in zip(rows, checked, strict=True)]
+    except embedders.EmbedderUnavailable:
+        return {}
+    return {place: embedders.pack(row) for place, row in enumerate(with_context)}
+
+
+def _with_context(embedder: embedders.Embedder, row: embedders.Vectors, draft: MemoryDraft) -> embedders.Vectors:
+    """A vector summed with those of its neighbours in the source session."""
+    weighted = [
+        *zip(draft.context_before, documents.BEFORE_TENTHS, strict=False),
+        *zip(draft.context_after, documents.AFTER_TENTHS, strict=False),
+    ]
+    if not weighted:
+        return row
+    neighbours = embedder.embed([text for text, _ in weighted], "document")
+    for neighbour, (_, tenths) in zip(neighbours, weighted, strict=True):
+        row = row + neighbour * (tenths / 10)
+    return row
+
+
+@dataclass
+class _Batch:
+    """The drafts of one call inside its transaction."""
+
+    writer: Writer
+    settings: GuardSettings
+    checked: list[Checked]
+    imported: bool
+    now: datetime
+    created: list[tuple[int, Memory]] = field(default_factory=list)
+    results: dict[int, Remembered] = field(default_factory=dict)
+    revived: list[Memory] = field(default_factory=list)
+    change_set: ChangeSet | None = None
+    unknown_agents: set[str] = field(default_factory=set)
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.writer.workspace
+
+    def store(self, vectors: dict[int, bytes]) -> list[Remembered]:
+        scopes = self._find_scopes()
+        sessions = ensure_sessions(
+            workspace=self.workspace, sids=[c.draft.session for c in self.checked if c.draft.session]
+        )
+        book = get_policy_book(self.workspace)
+        self._sort_out(scopes, sessions, book)
+        if self.created or self.revived:
+            self.change_set = revising.open_set(self.writer, "remember", len(self.created) + len(self.revived))
+            self._insert(vectors)
+            self._revive()
+            self._supersede()
+            self._ask_for_review()
+        return [self.results[place] for place in range(len(self.checked))]
+
+    def preview(self) -> list[Remembered]:
+        """The outcomes alone; the caller rolls back what finding them made."""
+        self._sort_out(self._find_scopes(), {}, get_policy_book(self.workspace))
+        return [self.results[place] for place in range(len(self.checked))]
+
+    def _find_scopes(self) -> dict[Any, Scope]:
+        names = {c.draft.scope for c in self.checked}
+        agents = {scope.agent for scope in names if scope.agent}
+        known = set(Agent.objects.filter(workspace=self.workspace, name__in=agents).values_list("name", flat=True))
+        self.unknown_agents = agents - known
+        if not self.settings.quarantine_unknown_agents:
+            for name in sorted(self.unknown_agents):
+                ensure_agent(workspace=self.workspace, name=name)
+        return {scope: revising.find_scope(self.workspace, scope.as_dict()) for scope in names}
+
+    # --- what each draft becomes -------------------------------------------------------------------------------------
+    def _sort_out(self, scopes: dict[Any, Scope], sessions: dict[str, Session], book: PolicyBook) -> None:
+        """Decide for each draft, in order, whether it is new; doubles inside the batch count too."""
+        keys = {
+            place: duplicates.dedupe_key(c.draft.content, c.draft.valid_from, c.draft.valid_until, c.draft.subject)
+            for place, c in enumerate(self.checked)
+        }
+        known = _Known(self.workspace, self.checked, scopes, keys, imported=self.imported)
+        for place, c in enumerate(self.checked):
+            if c.recalled:
+                self.results[place] = _recalled(c)
+                continue
+            scope = scopes[c.draft.scope]
+            twin = known.twin_of(c, scope, keys[place])
+            if twin is not None:
+                self.results[place] = twin if isinstance(twin, Remembered) else self._duplicate(twin)
+                continue
+            memory = self._new_memory(c, scope, sessions, book)
+            forgotten = known.forgotten.get((scope.pk, memory.content_sha256)) if memory.path is None else None
+            flags = [*c.flags, *(["forgotten_before"] if forgotten else [])]
+            memory.flags = flags
+            known.add(memory, keys[place])
+            self.created.append((place, memory))
+            self.results[place] = Remembered(
+                outcome="created",
+                id=memory.public_id,
+                state=memory.state,
+                trust=memory.trust,
+                flags=flags,
+                redactions=c.redactions,
+                restorable=forgotten,
+            )
+
+    def _duplicate(self, memory: Memory) -> Remembered:
+        """The text stands here already; saying it again brings an archived memory back."""
+        if memory.state == MemoryState.ARCHIVED and not self.imported:
+            self.revived.append(memory)
+        return Remembered(
+            outcome="duplicate", id=memory.public_id, state=memory.state, trust=memory.trust, version=memory.version
+        )
+
+    def _new_memory(self, c: Checked, scope: Scope, sessions: dict[str, Session], book: PolicyBook) -> Memory:
+        draft, now = c.draft, self.now
+        created_at = draft.created_at or now
+        trust = c.trust
+        if self.settings.quarantine_unknown_agents and draft.scope.agent in self.unknown_agents:
+            trust = Trust.QUARANTINED
+        memory = Memory(
+            workspace=self.workspace,
+            scope=scope,
+            store=draft.store,
+            public_id=draft.public_id or ids.new_id("mem"),
+            session=sessions.get(draft.session or ""),
+            event_id=draft.event or "",
+            subject=draft.subject,
+            content=draft.content,
+            path=draft.path,
+            kind=draft.kind,
+            importance=draft.importance,
+            pinned=draft.pinned,
+            state=draft.state,
+            state_since=now if draft.state == MemoryState.ACTIVE else created_at,
+            state_by_curve=True,
+            trashed_at=now if draft.state == MemoryState.FORGOTTEN else None,
+            trust=trust,
+            created_at=created_at,
+            content_changed_at=draft.content_changed_at or created_at,
+            metadata_changed_at=draft.metadata_changed_at or draft.content_changed_at or created_at,
+            last_accessed_at=draft.last_accessed_at,
+            access_count=draft.access_count,
+            imported_at=now if self.imported or now - created_at > BACKDATED else None,
+            valid_from=draft.valid_from,
+            valid_until=draft.valid_until,
+            expires_at=draft.expires_at,
+        )
+        if draft.state == MemoryState.ARCHIVED:
+            memory.state_since = now  # the time until it is forgotten starts with the import
+        revising.redraw(memory, draft.tags, book, now)
+        revising.identify(memory)
+        return memory
+
+    # --- rows --------------------------------------------------------------------------------------------------------
+    def _insert(self, vectors: dict[int, bytes]) -> None:
+        memories = [memory for _, memory in self.created]
+        insert_rows(memories)
+        fresh = []
+        model_id = revising.current_model_id() if vectors else None
+        rows = []
+        for place, memory in self.created:
+            draft = self.checked[place].draft
+            document = documents.build_document(memory, draft.context_before, draft.context_after, vectors.get(place))
+            document.model_id = model_id if document.vector else None
+            rows.append(document)
+            revision = revising.Revision(memory, draft.tags)
+            revision.old_tags = frozenset()
+            revision.operation = Operation.CREATED
+            fresh.append(revision)
+        revising.write_tags(self.workspace, fresh)
+        assert self.change_set is not None
+        insert_rows([revising.version_of(revision, self.writer, self.change_set, self.now) for revision in fresh])
+        insert_rows(rows)
+        term_index().add([(row.key, documents.index_tokens(row)) for row in rows])
+        origins = [(memory, origin_of(self.checked[place].draft)) for place, memory in self.created]
+        insert_rows([MemoryOrigin(memory=memory, data=data) for memory, data in origins if data])
+
+    def _revive(self) -> None:
+        """Bring back archived memories whose text was said again."""
+        revived = revising.begin(self.revived)
+        for revision in revived:
+            revising.set_state(revision, MemoryState.ACTIVE, self.now)
+            revision.restart_curve = True
+        revising.commit(
+            writer=self.writer, action="remember", revisions=revived, now=self.now, change_set=self.change_set
+        )
+        for revision in revived:
+            for place, result in self.results.items():
+                if result.id == revision.memory.public_id:
+                    self.results[place] = Remembered(
+                        outcome="duplicate",
+                        id=result.id,
+                        state=revision.memory.state,
+                        trust=revision.memory.trust,
+                        version=revision.memory.version,
+                        flags=["restored"],
+                    )
+
+    def _supersede(self) -> None:
+        pairs = [
+            (memory, self.checked[p].draft.supersedes) for p, memory in self.created if self.checked[p].draft.supersedes
+        ]
+        for memory, old_id in pairs:
+            old = Memory.objects.select_related("scope").filter(workspace=self.workspace, public_id=old_id).first()
+            if old is None or not _reaches(self.writer, old):
+                if self.imported:
+                    continue
+                raise UnknownMemory(f"There is no memory {old_id} to supersede.")
+            supersede_row(self.writer, old, memory, self.now, self.change_set)
+
+    def _ask_for_review(self) -> None:
+        quarantined = [memory for _, memory in self.created if memory.trust == Trust.QUARANTINED]
+        insert_rows(
+            [
+                ReviewItem(
+                    workspace=self.workspace,
+                    public_id=ids.new_id("rev"),
+                    kind=ReviewKind.QUARANTINED,
+                    memory=memory,
+                    score=memory.importance,
+                    created_at=self.now,
+                )
+                for memory in quarantined
+            ]
+        )
+        if not self.settings.find_duplicates:
+            return
+        candidates = [memory for _, memory in self.created if memory.path is None and memory.trust != Trust.QUARANTINED]
+        if len(candidates) <= NEAR_DUPLICATE_LIMIT and not self.imported:
+            propose_duplicates(workspace=self.workspace, memories=candidates, now=self.now)
+
+
+def _recalled(c: Checked) -> Remembered:
+    return Remembered(outcome="recalled", id="", flags=["recalled"], detail="This text came from a recall.")
+
+
+def _reaches(writer: Writer, memory: Memory) -> bool:
+    binding = writer.binding
+    scope = memory.scope
+    return all(
+        wanted is None or wanted == actual
+        for wanted, actual in (
+            (binding.agent, scope.agent),
+            (binding.user, scope.user),
+            (binding.project, scope.project),
+        )
+    )
+
+
+def supersede_row(writer: Writer, old: Memory, new: Memory, now: datetime, change_set: ChangeSet | None) -> None:
+    """Put the new memory in the old one's place: the old stays readable, and valid until the new began."""
+    revision = revising.begin([old])[0]
+    old.superseded_by = new
+    old.superseded_at = new.valid_from or now
+    if old.valid_until is None or old.valid_until > old.superseded_at:
+        old.valid_until = max(old.superseded_at, old.valid_from) if old.valid_from else old.superseded_at
+    revising.commit(writer=writer, action="supersede", revisions=[revision], now=now, change_set=change_set)
+
+
+class _Known:
+    """What the workspace holds already that a draft could collide with: loaded once, kept current within the batch."""
+
+    CHUNK = 400
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        checked: Sequence[Checked],
+        scopes: dict[Any, Scope],
+        keys: dict[int, str],
+        *,
+        imported: bool,
+    ) -> None:
+        self.imported = imported
+        self.by_text: dict[tuple[int, str], Memory] = {}
+        self.by_path: dict[tuple[int, str], Memory] = {}
+        self.by_id: dict[str, Memory] = {}
+        self.forgotten: dict[tuple[int, str], str] = {}
+        rows = Memory.objects.filter(workspace=workspace)
+        places = list(range(len(checked)))
+        for start in range(0, len(places), self.CHUNK):
+            part = places[start : start + self.CHUNK]
+            drafts = [checked[place].draft for place in part]
+            scope_ids = {scopes[draft.scope].pk for draft in drafts}
+            texts = [keys[place] for place in part if checked[place].draft.path is None]
+            for memory in rows.filter(scope_id__in=scope_ids, dedupe_key__in=texts).select_related("scope"):
+                self.by_text[memory.scope_id, memory.dedupe_key or ""] = memory
+            paths = [draft.path for draft in drafts if draft.path]
+            if paths:
+                for memory in rows.out_of_trash().filter(scope_id__in=scope_ids, path__in=paths):
+                    self.by_path[memory.scope_id, memory.path or ""] = memory
+            public_ids = [draft.public_id for draft in drafts if draft.public_id]
+            if public_ids:
+                self.by_id |= {memory.public_id: memory for memory in rows.filter(public_id__in=public_ids)}
+            if not imported:
+                self._load_forgotten(rows, drafts, scope_ids)
+
+    def _load_forgotten(self, rows: Any, drafts: Sequence[MemoryDraft], scope_ids: set[int]) -> None:
+        trash = rows.filter(scope_id__in=scope_ids, state=MemoryState.FORGOTTEN, trashed_at__isnull=False)
+        hashes = [duplicates.content_sha256(draft.content) for draft in drafts]
+        found = trash.filter(content_sha256__in=hashes).values_list("scope_id", "content_sha256", "public_id")
+        self.forgotten |= {(scope_id, sha): public_id for scope_id, sha, public_id in found}
+
+    def twin_of(self, c: Checked, scope: Scope, key: str) -> Memory | Remembered | None:
+        """The stored memory that a draft repeats, a conflict, or None for a new one."""
+        draft = c.draft
+        if draft.public_id and draft.public_id in self.by_id:
+            return self._same_or_conflict(self.by_id[draft.public_id], c, "id")
+        if draft.path is not None:
+            standing = self.by_path.get((scope.pk, draft.path))
+            if standing is None:
+                return self._blocked(c, scope, draft.path)
+            if not self.imported:
+                raise PathTaken(f"There is a memory at {draft.path} already.", conflicting_id=standing.public_id)
+            return self._same_or_conflict(standing, c, "path")
+        if draft.state == MemoryState.FORGOTTEN:
+            return None
+        return self.by_text.get((scope.pk, key))
+
+    def _blocked(self, c: Checked, scope: Scope, path: str) -> Remembered | None:
+        """A conflict where a file or directory is in the way of a new path."""
+        if c.draft.state == MemoryState.FORGOTTEN:
+            return None
+        in_batch = next(
+            (self.by_path[at] for part in parents_of(path) if (at := (scope.pk, part)) in self.by_path), None
+        )
+        try:
+            if in_batch is not None:
+                raise PathBlocked(f"{in_batch.path} is a file.", conflicting_id=in_batch.public_id)
+            check_place(scope, path)
+        except (PathBlocked, PathTaken) as error:
+            if not self.imported:
+                raise
+            return Remembered(outcome="conflict", id=error.extra["conflicting_id"], detail=error.detail)
+        return None
+
+    def _same_or_conflict(self, standing: Memory, c: Checked, what: str) -> Memory | Remembered:
+        if standing.content == c.draft.content:
+            return standing
+        if not self.imported:
+            raise InvalidMemory(f"The {what} {c.draft.public_id} is taken by another memory.")
+        return Remembered(
+            outcome="conflict",
+            id=standing.public_id,
+            state=standing.state,
+            version=standing.version,
+            detail=f"the {what} is taken by another text",
+        )
+
+    def add(self, memory: Memory, key: str) -> None:
+        if memory.dedupe_key is not None:
+            self.by_text[memory.scope_id, key] = memory
+        if memory.path is not None and memory.state != MemoryState.FORGOTTEN:
+            self.by_path[memory.scope_id, memory.path] = memory
+        self.by_id[memory.public_id] = memory
+
+
+# --- too many writes -------------------------------------------------------------------------------------------------
+_recent: dict[tuple[int, str, str], deque[tuple[float, int]]] = {}
+_recent_lock = threading.Lock()
+
+
+def _limit_writes(writer: Writer, count: int, settings: GuardSettings) -> None:
+    """Refuse a writer that runs wild; counted in this process, over the last minute."""
+    if not settings.max_writes_per_minute or writer.actor.kind in ("command", "job"):
+        return
+    key = (writer.workspace.pk, writer.actor.kind, writer.actor.id)
+    now = time.monotonic()
+    with _recent_lock:
+        if len(_recent) > 10_000:
+            _recent.clear()
+        writes = _recent.setdefault(key, deque())
+        while writes and writes[0][0] < now - 60:
+            writes.popleft()
+        if sum(number for _, number in writes) + count > settings.max_writes_per_minute:
+            wait = 60 - int(now - writes[0][0]) if writes else 60
+            raise TooManyWrites(
+                f"More than {settings.max_writes_per_minute} memories in a minute.", retry_after_seconds=max(1, wait)
+            )
+        writes.append((now, count))

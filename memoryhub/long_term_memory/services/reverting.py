@@ -1,0 +1,148 @@
+"""Undoing a change set: every memory it touched goes back to what it was before, as a change set of its own."""
+
+from dataclasses import dataclass, field
+
+from django.db import connection, transaction
+
+from memoryhub.audit.models import ChangeSet
+from memoryhub.audit.services import open_change_set
+from memoryhub.common import clock, errors
+from memoryhub.long_term_memory.models import Memory, MemoryState, MemoryVersion, Operation
+from memoryhub.long_term_memory.services import revisions as revising
+from memoryhub.long_term_memory.services.editing import take_form
+from memoryhub.long_term_memory.services.forgetting import close_reviews
+from memoryhub.long_term_memory.services.writer import OutsideBinding, Writer
+
+CHUNK = 500
+
+
+class UnknownChangeSet(errors.NotFound):
+    slug = "unknown-change-set"
+    title = "Unknown change set"
+
+
+@dataclass(frozen=True, slots=True)
+class Reverted:
+    """What went back, what was left alone and why, and the change set that a second revert would undo."""
+
+    reverted: int
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    change_set: ChangeSet | None = None
+
+
+def revert_change_set(*, writer: Writer, change_set_id: str, force: bool = False, dry_run: bool = False) -> Reverted:
+    """Take a change set back; memories that changed since are listed and left alone, unless forced.
+
+    A memory that it created is forgotten, one that it forgot is restored, an edited one gets its earlier form.
+    """
+    change_set = ChangeSet.objects.filter(workspace=writer.workspace, public_id=change_set_id).first()
+    if change_set is None:
+        raise UnknownChangeSet(f"There is no change set {change_set_id[:80]} here.")
+    with transaction.atomic():
+        result = _revert(writer, change_set, force)
+        if dry_run:
+            transaction.set_rollback(True)
+            return Reverted(result.reverted, result.skipped, None)
+    return result
+
+
+def _revert(writer: Writer, change_set: ChangeSet, force: bool) -> Reverted:
+    now = clock.now()
+    spans = _spans(change_set)
+    rows = Memory.objects.filter(pk__in=spans.keys()).select_related("scope", "workspace").order_by("id")
+    if connection.features.has_select_for_update:
+        rows = rows.select_for_update(of=("self",))
+    revisions = revising.begin(rows)
+    if any(not _reaches(writer, revision.memory) for revision in revisions):
+        raise OutsideBinding("This change set touches memories outside the key's scope.")
+    before = _forms_before(spans)
+    skipped, kept = [], []
+    for revision in revisions:
+        first, last = spans[revision.memory.pk]
+        reason = "" if force or revision.memory.version == last else "changed since"
+        reason = reason or _take_back(revision, before.get(revision.memory.pk), first, now)
+        if reason:
+            skipped.append({"id": revision.memory.public_id, "reason": reason})
+        else:
+            kept.append(revision)
+    skipped += _drop_clashes(kept)
+    undo = open_change_set(
+        workspace=writer.workspace,
+        actor=writer.actor,
+        action="revert",
+        reason=writer.reason or f"reverts {change_set.public_id}",
+        door=writer.door,
+        subject_count=len(kept),
+        reverts=change_set,
+    )
+    revising.commit(writer=writer, action="revert", revisions=kept, now=now, change_set=undo)
+    close_reviews([r.memory.pk for r in kept if r.memory.state == MemoryState.FORGOTTEN][:CHUNK], now)
+    return Reverted(len(kept), skipped, undo)
+
+
+def _reaches(writer: Writer, memory: Memory) -> bool:
+    binding, scope = writer.binding, memory.scope
+    pairs = ((binding.agent, scope.agent), (binding.user, scope.user), (binding.project, scope.project))
+    return all(wanted is None or wanted == actual for wanted, actual in pairs)
+
+
+def _spans(change_set: ChangeSet) -> dict[int, tuple[int, int]]:
+    """For each memory of a change set the first and last version that belong to it."""
+    spans: dict[int, tuple[int, int]] = {}
+    rows = MemoryVersion.objects.filter(change_set=change_set).values_list("memory_id", "number")
+    for memory_id, number in rows:
+        first, last = spans.get(memory_id, (number, number))
+        spans[memory_id] = (min(first, number), max(last, number))
+    return spans
+
+
+def _forms_before(spans: dict[int, tuple[int, int]]) -> dict[int, MemoryVersion]:
+    """The version that stood before the change set, for each memory that had one."""
+    wanted = {(memory_id, first - 1) for memory_id, (first, _) in spans.items() if first > 1}
+    found: dict[int, MemoryVersion] = {}
+    memory_ids = [memory_id for memory_id, _ in wanted]
+    for start in range(0, len(memory_ids), CHUNK):
+        for row in MemoryVersion.objects.filter(memory_id__in=memory_ids[start : start + CHUNK]):
+            if (row.memory_id, row.number) in wanted:
+                found[row.memory_id] = row
+    return found
+
+
+def _take_back(revision: revising.Revision, row: MemoryVersion | None, first: int, now: object) -> str:
+    """Give one memory its earlier form; returns why that is not possible."""
+    memory = revision.memory
+    if first == 1:
+        if memory.state == MemoryState.FORGOTTEN:
+            return "forgotten already"
+        revising.set_state(revision, MemoryState.FORGOTTEN, clock.now())
+        return ""
+    if row is None or row.content is None:
+        return "its earlier form was redacted"
+    take_form(revision, row)
+    state = row.facts.get("state", MemoryState.ACTIVE)
+    if state != revision.old_facts["state"]:
+        revising.set_state(revision, state, clock.now())
+    revision.operation = Operation.DELETED if memory.state == MemoryState.FORGOTTEN else Operation.MODIFIED
+    revision.restored_from = row.number
+    revision.restart_curve = revision.changed
+    return ""
+
+
+def _drop_clashes(kept: list[revising.Revision]) -> list[dict[str, str]]:
+    """Leave alone what can't go back because its path or text was taken meanwhile."""
+    skipped = []
+    for revision in list(kept):
+        memory = revision.memory
+        if memory.state == MemoryState.FORGOTTEN or not revision.changed:
+            continue
+        revising.identify(memory)
+        others = Memory.objects.filter(scope_id=memory.scope_id).exclude(pk=memory.pk)
+        taken = (
+            others.out_of_trash().filter(path=memory.path).exists()
+            if memory.path
+            else memory.dedupe_key is not None and others.filter(dedupe_key=memory.dedupe_key).exists()
+        )
+        if taken:
+            kept.remove(revision)
+            skipped.append({"id": memory.public_id, "reason": "its place was taken meanwhile"})
+    return skipped
