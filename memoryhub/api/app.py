@@ -6,7 +6,18 @@ from django.http import HttpRequest
 from ninja import NinjaAPI
 
 from memoryhub import __version__
-from memoryhub.api import errors, invalidations, jobs, openapi, prompt_cache, sessions, tool_policies, tool_results
+from memoryhub.api import (
+    errors,
+    invalidations,
+    jobs,
+    memory_files,
+    openapi,
+    prompt_cache,
+    sessions,
+    tool_policies,
+    tool_results,
+    transcript_imports,
+)
 from memoryhub.api.parser import StrictParser
 
 ROUTERS = [
@@ -15,7 +26,9 @@ ROUTERS = [
     tool_policies.router,
     invalidations.router,
     jobs.router,
+    memory_files.router,  # before memories: its paths would pass for ids there
     prompt_cache.router,
+    transcript_imports.router,
 ]
 
 

@@ -30,7 +30,7 @@ class MemoryFiles:
     def read(self, path: str) -> HubFile | None:
         """The file at a path, None where there is none."""
         try:
-            reply = self._connection.request("GET", "/memories/files", query={"path": path, **self._scope})
+            reply = self._connection.request("GET", "/memories/files/content", query={"path": path, **self._scope})
         except errors.NotFound as error:
             if error.slug != "unknown-file":
                 raise
@@ -43,7 +43,7 @@ class MemoryFiles:
         cursor = None
         while True:
             query = {"prefix": f"{path}/", "cursor": cursor, "limit": PAGE, **self._scope}
-            answer = self._connection.request("GET", "/memories/files/list", query=query).body
+            answer = self._connection.request("GET", "/memories/files", query=query).body
             found += [_file(item) for item in answer["items"]]
             cursor = answer["next_cursor"]
             if cursor is None:
@@ -57,7 +57,7 @@ class MemoryFiles:
     def write(self, file: HubFile, content: str) -> None:
         """New content for a file as it was read. Raises PreconditionFailed where it has changed since."""
         body = {"path": file.path, "content": content, "scope": self._scope}
-        self._connection.request("PUT", "/memories/files", body, headers={"If-Match": f'"v{file.version}"'})
+        self._connection.request("PUT", "/memories/files/content", body, headers={"If-Match": f'"v{file.version}"'})
 
     def rename(self, old: str, new: str) -> None:
         """Move a file, or a directory with everything below it, as one change."""
@@ -66,7 +66,7 @@ class MemoryFiles:
 
     def delete(self, path: str) -> None:
         """Forget a file, or everything below a directory, as one change."""
-        self._connection.request("DELETE", "/memories/files", query={"path": path, **self._scope})
+        self._connection.request("DELETE", "/memories/files/content", query={"path": path, **self._scope})
 
 
 def _file(item: dict[str, object]) -> HubFile:

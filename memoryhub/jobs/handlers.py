@@ -7,11 +7,15 @@ line here and a test in tests/jobs.
 from collections.abc import Callable
 from typing import Any
 
-from memoryhub.jobs import backups, housekeeping
+from memoryhub.flows import memory_uploads, transcript_jobs
+from memoryhub.jobs import backups, housekeeping, ledger
 from memoryhub.work.models import Job
 
 Handler = Callable[[Job], dict[str, Any]]
 HANDLERS: dict[str, Handler] = {
     "backup": backups.run,
     "housekeeping": housekeeping.run,
+    memory_uploads.JOB_KIND: memory_uploads.run_import_job,
+    "import_transcripts": transcript_jobs.run_import_job,
+    "tend_ledger": ledger.run,
 }

@@ -55,9 +55,9 @@ def find_scope_row(workspace: Workspace, names: ScopeNames) -> Scope | None:
     return Scope.objects.filter(workspace=workspace, **given).first()
 
 
-def files_of(scope: Scope | None) -> QuerySet[Memory]:
+def files_of(scope: Scope | None) -> QuerySet[Any]:
     """The files of a scope that are not in the trash, in byte order of their paths, with `size_bytes`."""
-    rows = Memory.objects.out_of_trash().filter(path__isnull=False)
+    rows: QuerySet[Any] = Memory.objects.out_of_trash().filter(path__isnull=False)
     rows = rows.filter(scope=scope) if scope else rows.none()
     collation = "C" if connection.vendor == "postgresql" else "BINARY"
     return (
@@ -75,13 +75,13 @@ def get_file(workspace: Workspace, names: ScopeNames, path: str) -> Memory:
     return found
 
 
-def below(files: QuerySet[Memory], directory: str) -> QuerySet[Memory]:
+def below(files: QuerySet[Any], directory: str) -> QuerySet[Any]:
     """Those whose path starts with a directory, given with its closing slash."""
     return files.filter(place__gte=directory, place__lt=directory[:-1] + AFTER_SLASH)
 
 
 def list_files(
-    files: QuerySet[Memory], *, prefix: str, limit: int, cursor: str | None, direct_only: bool = False
+    files: QuerySet[Any], *, prefix: str, limit: int, cursor: str | None, direct_only: bool = False
 ) -> tuple[list[Memory | Directory], str | None]:
     """A page of the files below a prefix; with `direct_only` what lies deeper is told by its directory alone.
 

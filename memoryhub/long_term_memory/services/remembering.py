@@ -419,7 +419,11 @@ class _Known:
             if standing is None:
                 return self._blocked(c, scope, draft.path)
             if not self.imported:
-                raise PathTaken(f"There is a memory at {draft.path} already.", conflicting_id=standing.public_id)
+                raise PathTaken(
+                    f"There is a memory at {draft.path} already.",
+                    conflicting_id=standing.public_id,
+                    conflicting_path=draft.path,
+                )
             return self._same_or_conflict(standing, c, "path")
         if draft.state == MemoryState.FORGOTTEN:
             return None
