@@ -1,8 +1,22 @@
 """The pages' addresses. One block per page; a page's name is its module's name."""
 
-from django.urls import path
+from django.urls import include, path
 
-from memoryhub.web import account, changes, connect, jobs, login, overview, palette, prices, report, settings, status
+from memoryhub.web import (
+    account,
+    changes,
+    connect,
+    decay_policy,
+    guards,
+    jobs,
+    login,
+    overview,
+    palette,
+    prices,
+    report,
+    settings,
+    status,
+)
 
 urlpatterns = [
     path("login", login.login, name="login"),
@@ -30,7 +44,10 @@ urlpatterns = [
     path("settings/members/new", settings.create_member, name="create_member"),
     path("settings/members/<int:user_id>", settings.change_member, name="change_member"),
     path("settings/workspace", settings.change_workspace, name="change_workspace"),
-    path("settings/decay", settings.decay, name="settings_decay"),
+    path("settings/decay", decay_policy.decay_policy, name="settings_decay"),
+    path("settings/decay/change", decay_policy.change_decay_policy, name="change_decay"),
+    path("settings/guards", guards.guards, name="settings_guards"),
+    path("settings/guards/change", guards.change_guards, name="change_guards"),
     path("status", status.status, name="status"),
     path("connect", connect.connect, name="connect"),
     path("connect/seen", connect.seen, name="connect_seen"),
@@ -40,4 +57,6 @@ urlpatterns = [
     path("prices", prices.prices, name="prices"),
     path("prices/new", prices.set_price, name="set_price"),
     path("prices/<int:price_id>/remove", prices.drop_price, name="drop_price"),
+    # Long term
+    path("", include("memoryhub.web.memory_urls")),
 ]

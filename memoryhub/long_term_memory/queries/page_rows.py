@@ -13,7 +13,7 @@ from memoryhub.long_term_memory.search import documents, engine
 from memoryhub.long_term_memory.search.request import INCLUDES, SEARCHABLE_STATES, SearchRequest
 from memoryhub.workspaces.models import Workspace
 
-EXCERPT_CHARS = 400  # three lines of a wide table; a memory may be 100 KiB
+EXCERPT_CHARS = 280  # three lines of a wide table; a memory may be 100 KiB
 FADING_SOON = timedelta(days=7)
 FOUND_MAX = 200  # hits that a search on the list page shows
 

@@ -1,6 +1,6 @@
 """The review inbox as lists and counts."""
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from memoryhub.long_term_memory.models import ReviewItem, ReviewState
 from memoryhub.workspaces.models import Workspace
@@ -32,3 +32,9 @@ def get_review_item(workspace: Workspace, public_id: str) -> ReviewItem | None:
 def count_open_reviews(workspace: Workspace) -> int:
     """For the sidebar; capped."""
     return ReviewItem.objects.filter(workspace=workspace, state=ReviewState.OPEN).order_by()[:1_000].count()
+
+
+def count_open_by_kind(workspace: Workspace) -> dict[str, int]:
+    """How many questions of each kind wait: for the inbox's tabs."""
+    rows = ReviewItem.objects.filter(workspace=workspace, state=ReviewState.OPEN).order_by()
+    return dict(rows.values_list("kind").annotate(count=Count("id")))

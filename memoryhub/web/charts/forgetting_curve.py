@@ -206,7 +206,9 @@ def _definition(policy: DecayPolicy, *, flat: bool) -> Definition:
         formula = f"importance × 2 ^ (−days / {policy.half_life_days:g})"
     else:
         share = formats.percent(policy.factor, 0)
-        rule = _("It keeps %(share)s of itself per idle day, and falls slower the more often it was recalled.") % {"share": share}
+        rule = _("It keeps %(share)s of itself per idle day, and falls slower the more often it was recalled.") % {
+            "share": share
+        }
         formula = f"importance × {policy.factor:g} ^ (days / recalls)"
     start = _("It starts at the importance and never falls below %(floor)s.") % {"floor": f"{policy.floor:g}"}
     return Definition("strength", name, f"{start} {rule}", formula)

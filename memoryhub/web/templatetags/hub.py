@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from memoryhub.web import formats
+from memoryhub.web import formats, undo
 
 register = template.Library()
 
@@ -21,6 +21,7 @@ register.filter("file_size", formats.file_size)
 register.filter("duration", formats.duration)
 register.filter("day", formats.day)
 register.filter("when", formats.when)
+register.filter("undoes", undo.change_set_of)
 
 
 @register.filter

@@ -1,0 +1,202 @@
+"""The search bench: what a recall would return and why, why one memory is missing, and the weights to try."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_GET, require_POST
+
+from memoryhub.common import clock, errors
+from memoryhub.long_term_memory.domain.ranking import Weights
+from memoryhub.long_term_memory.domain.scoping import ScopeNames
+from memoryhub.long_term_memory.queries import memories as queries
+from memoryhub.long_term_memory.queries import recall
+from memoryhub.long_term_memory.search.request import SearchRequest
+from memoryhub.long_term_memory.services.recalling import save_default_weights
+from memoryhub.web import memory_rows
+from memoryhub.web.access import MemberRequest, member
+from memoryhub.web.htmx import wants_part
+from memoryhub.web.memory_actions import writer_of
+from memoryhub.web.memory_filters import MemoryFilters, clean_text
+from memoryhub.web.score_bars import ScoreBar, bar_of, legend
+
+LIMITS = (5, 10, 20, 50)
+PARTS: dict[str, Any] = {
+    "relevance": gettext_lazy("Relevance"),
+    "recency": gettext_lazy("Recency"),
+    "importance": gettext_lazy("Strength"),
+    "access": gettext_lazy("Use"),
+}
+PART_MEANINGS: dict[str, Any] = {
+    "relevance": gettext_lazy("how well words and meaning fit the query"),
+    "recency": gettext_lazy("how young it is"),
+    "importance": gettext_lazy("its importance after fading"),
+    "access": gettext_lazy("how often agents recalled it"),
+}
+STEPS: dict[str, Any] = {
+    "scope": gettext_lazy("It belongs to another scope than the search names."),
+    "filter": gettext_lazy("A filter takes it out."),
+    "state": gettext_lazy("Its state keeps it from being recalled."),
+    "expired": gettext_lazy("It is not valid at this moment."),
+    "superseded": gettext_lazy("A newer memory took its place."),
+    "candidates": gettext_lazy("It has no word in common with the query, and its meaning is too far away."),
+    "rank": gettext_lazy("It is found, but others rank higher than the number of results asked for."),
+    "returned": gettext_lazy("It is among the results."),
+}
+NOTES = {
+    "embedder_unavailable": gettext_lazy("The embedder does not answer: this was found by words only, not by meaning."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What the bench asks, as its address says it."""
+
+    q: str
+    scope: ScopeNames
+    tags: tuple[str, ...]
+    limit: int
+    weights: Weights
+    why: str
+    own_weights: bool
+
+    @classmethod
+    def read(cls, query: QueryDict, defaults: Weights) -> "Bench":
+        """Return what an address asks for; weights that make no sense fall back to the workspace's."""
+        texts = {name: clean_text(query.get(name, "")) for name in ("q", "agent", "user", "project", "why")}
+        limit = query.get("limit", "")
+        tags = tuple(
+            dict.fromkeys(tag for part in query.getlist("tag") for raw in part.split(",") if (tag := clean_text(raw)))
+        )
+        weights = _weights(query, defaults)
+        return cls(
+            q=texts["q"],
+            scope=ScopeNames(texts["agent"] or None, texts["user"] or None, texts["project"] or None),
+            tags=tags,
+            limit=int(limit) if limit in map(str, LIMITS) else 10,
+            weights=weights,
+            why=texts["why"],
+            own_weights=weights != defaults,
+        )
+
+    @property
+    def asks(self) -> bool:
+        """Tell whether there is anything to search for."""
+        return bool(self.q)
+
+    def request(self) -> SearchRequest:
+        """Return the search that a recall with these values would run."""
+        return SearchRequest(query=self.q, scope=self.scope, tags=self.tags, limit=self.limit, weights=self.weights)
+
+
+def _weights(query: QueryDict, defaults: Weights) -> Weights:
+    given = {name: query[f"w_{name}"] for name in PARTS if f"w_{name}" in query}
+    try:
+        return Weights(**{**defaults.as_dict(), **{name: float(text) for name, text in given.items()}}).validated()
+    except ValueError:
+        return defaults
+
+
+@dataclass(frozen=True, slots=True)
+class HitRow:
+    """One result with the parts of its score."""
+
+    rank: int
+    row: memory_rows.MemoryRow
+    score: float
+    bar: ScoreBar
+    why_url: str
+    asked: bool
+    words: float
+    meaning: float
+
+
+@require_GET
+@member("viewer")
+def search(request: MemberRequest) -> HttpResponse:
+    """The bench; searching here is reading only and never counts as a recall."""
+    workspace, now = request.principal.workspace, clock.now()
+    defaults = recall.get_default_weights(workspace)
+    bench = Bench.read(request.GET, defaults)
+    context: dict[str, Any] = {
+        "bench": bench,
+        "limits": LIMITS,
+        "weights": _sliders(bench),
+        "legend": legend(PARTS),
+        "may_edit": request.principal.role in ("editor", "admin"),
+        "agents": queries.list_distinct_scopes(workspace, dimension="agent"),
+        "users": queries.list_distinct_scopes(workspace, dimension="user"),
+        "projects": queries.list_distinct_scopes(workspace, dimension="project"),
+    }
+    if bench.asks:
+        try:
+            result = recall.search_memories(workspace, bench.request(), now=now, explain=True)
+            context["hits"] = [_hit(hit, bench, request) for hit in result.hits]
+            context["notes"] = [NOTES[note] for note in result.notes if note in NOTES]
+            context["why"] = _why(request, bench) if bench.why else None
+        except (errors.Invalid, errors.NotFound) as error:
+            context["problem"] = error.detail
+    template = "long_term_memory/search.html"
+    return render(request, f"{template}#results" if wants_part(request) else template, context)
+
+
+def _sliders(bench: Bench) -> list[dict[str, Any]]:
+    values = bench.weights.as_dict()
+    top = max(1.0, *values.values())
+    return [
+        {"name": name, "label": label, "meaning": PART_MEANINGS[name], "value": values[name], "max": top}
+        for name, label in PARTS.items()
+    ]
+
+
+def _hit(hit: recall.Hit, bench: Bench, request: MemberRequest) -> HitRow:
+    query = request.GET.copy()
+    query["why"] = hit.memory.public_id
+    relevance = (hit.explanation or {}).get("relevance", {})
+    return HitRow(
+        rank=hit.rank,
+        row=memory_rows.row_of(hit.memory, MemoryFilters(), clock.now()),
+        score=hit.score,
+        bar=bar_of(hit.parts, bench.weights, PARTS),
+        why_url=f"{reverse('search')}?{query.urlencode()}",
+        asked=hit.memory.public_id == bench.why,
+        words=relevance.get("words", 0.0),
+        meaning=relevance.get("meaning", 0.0),
+    )
+
+
+def _why(request: MemberRequest, bench: Bench) -> dict[str, Any]:
+    """Return the step that kept a memory out, in words, with its scores where it got that far."""
+    workspace = request.principal.workspace
+    memory = queries.get_memory(workspace, bench.why, in_trash=True)
+    answer = recall.explain_absence(workspace, bench.request(), bench.why, now=clock.now())
+    return {
+        "url": memory_rows.memory_url(memory.public_id),
+        "excerpt": memory_rows.clip(memory.content, 200),
+        "step": answer.step,
+        "words": STEPS.get(answer.step, answer.step),
+        "detail": answer.detail,
+        "rank": answer.rank,
+        "good": answer.step == "returned",
+        "bar": bar_of(answer.parts, bench.weights, PARTS) if answer.parts else None,
+    }
+
+
+@require_POST
+@member("editor")
+def save_weights(request: MemberRequest) -> HttpResponse:
+    """Make the weights of the bench those of every recall that brings none."""
+    defaults = recall.get_default_weights(request.principal.workspace)
+    bench = Bench.read(request.POST, defaults)
+    save_default_weights(writer=writer_of(request), weights=bench.weights)
+    messages.success(request, _("These weights are the workspace's default now."))
+    query = QueryDict(mutable=True)
+    for name in ("q", "agent", "user", "project", "tag", "limit"):
+        if request.POST.get(name):
+            query[name] = request.POST[name]
+    return redirect(f"{reverse('search')}?{query.urlencode()}" if query else reverse("search"))
