@@ -183,6 +183,7 @@ class _Run:
             if self.result.lines % _PROGRESS_EVERY_LINES == 0:
                 self.bytes_done = start + offset
                 self._show_progress()
+        self.sightings.extend(reader.finish())
         self.positions.append(self._position(file, opened, offset, number, reader.memory))
 
     def _goes_on(self, file: FoundFile, known: TranscriptFile, opened: BinaryIO) -> bool:

@@ -27,6 +27,7 @@ class Due:
 SCHEDULE = (
     Due("housekeeping", HOUR, per_workspace=False),
     Due("backup", DAY, per_workspace=False),
+    Due("tend_ledger", HOUR),
 )
 
 

@@ -48,8 +48,8 @@ def find_transcripts(paths: Iterable[str | Path]) -> tuple[list[FoundFile], list
     found: dict[str, FoundFile] = {}
     unreadable: list[Unreadable] = []
     for given in paths:
-        path = os.path.realpath(given)
         try:
+            path = os.path.realpath(given)
             mode = os.stat(path).st_mode
         except (OSError, ValueError) as error:
             unreadable.append(Unreadable(str(given), getattr(error, "strerror", None) or "is no path"))

@@ -16,7 +16,7 @@ import orjson
 
 from memoryhub.prompt_cache.domain.model_ids import UNKNOWN_MODEL, normalise_model
 from memoryhub.prompt_cache.domain.sightings import TRANSCRIPT, Place, Sighting
-from memoryhub.prompt_cache.domain.usage import UsageError, Usage, read_usage
+from memoryhub.prompt_cache.domain.usage import Stated, Usage, UsageError, read_usage
 
 SYNTHETIC_MODEL = "<synthetic>"
 MAIN_AGENT = "main"
@@ -57,15 +57,40 @@ class TranscriptSource:
 
 
 @dataclass(slots=True)
+class _Response:
+    """What the lines of one response say; they follow one another, so most are joined before a sighting is made of them."""
+
+    signature: tuple[Any, ...]
+    key: str
+    model: str
+    usage: Usage
+    stated: Stated
+    request_id: str
+    place: Place
+    sidechain: bool
+    first_at: datetime
+    last_at: datetime
+    asked_at: datetime | None
+    diagnostics: Any
+
+    def join(self, other: _Response) -> None:
+        self.stated = self.stated.joined(other.stated)
+        self.first_at, self.last_at = min(self.first_at, other.first_at), max(self.last_at, other.last_at)
+        if self.diagnostics is None:
+            self.diagnostics = other.diagnostics
+
+
+@dataclass(slots=True)
 class UsageReader:
-    """Turns the lines of one file into sightings."""
+    """Turns the lines of one file into sightings: feed it every line, and finish."""
 
     source: TranscriptSource
     memory: FileMemory = field(default_factory=FileMemory)
+    _waiting: _Response | None = None
     _known_credit: str = ""
 
     def read(self, entry: Any) -> list[Sighting]:
-        """The sightings of one parsed line: none for lines without billed usage."""
+        """Read a parsed line; returns the sightings of a response that is complete now. Lines without billed usage say nothing."""
         if not isinstance(entry, dict):
             raise LineError("is not a JSON object")
         self._remember(entry)
@@ -80,7 +105,21 @@ class UsageReader:
         model = message.get("model")
         if model == SYNTHETIC_MODEL:
             return []
-        return list(self._sightings(entry, message, _text(model) or UNKNOWN_MODEL))
+        return self._take(self._response(entry, message, _text(model) or UNKNOWN_MODEL))
+
+    def finish(self) -> list[Sighting]:
+        """The sightings of the last response."""
+        waiting, self._waiting = self._waiting, None
+        return list(self._sightings(waiting)) if waiting else []
+
+    def _take(self, response: _Response) -> list[Sighting]:
+        waiting = self._waiting
+        if waiting is not None and waiting.signature == response.signature and len(response.usage.parts) == 1:
+            waiting.join(response)
+            return []
+        finished = self.finish()
+        self._waiting = response
+        return finished
 
     def _remember(self, entry: dict[str, Any]) -> None:
         memory = self.memory
@@ -95,39 +134,58 @@ class UsageReader:
         if session != memory.session:
             memory.session = _text(session) or memory.session
 
-    def _sightings(self, entry: dict[str, Any], message: dict[str, Any], model: str) -> Iterator[Sighting]:
-        key = _text(message.get("id")) or _text(entry.get("requestId")) or _text(entry.get("uuid"))
+    def _response(self, entry: dict[str, Any], message: dict[str, Any], model: str) -> _Response:
+        request_id = _text(entry.get("requestId"))
+        key = _text(message.get("id")) or request_id or _text(entry.get("uuid"))
         if not key or len(key) > _LONGEST_KEY:
             raise LineError("has usage but neither a message id, a request id nor a uuid")
         try:
             usage = read_usage(message["usage"], "anthropic")
         except UsageError as error:
             raise LineError(str(error)) from None
-        occurred_at = _moment(self.memory.timestamp)
-        if occurred_at is None:
+        at = _moment(self.memory.timestamp)
+        if at is None:
             raise LineError("has usage but no readable timestamp")
         sidechain = entry.get("isSidechain") is True
         place = self._place(entry, sidechain)
+        modifiers = (usage.service_tier, usage.speed, usage.inference_geo, len(usage.parts))
+        return _Response(
+            signature=(key, request_id, model, sidechain, place, modifiers),
+            key=key,
+            model=model,
+            usage=usage,
+            stated=usage.parts[0].stated,
+            request_id=request_id[:_LONGEST_KEY],
+            place=place,
+            sidechain=sidechain,
+            first_at=at,
+            last_at=at,
+            asked_at=self._asked_at(at),
+            diagnostics=_diagnostics(message),
+        )
+
+    def _sightings(self, response: _Response) -> Iterator[Sighting]:
+        usage = response.usage
         for part in usage.parts:
-            own = normalise_model(part.model or model)
+            own = normalise_model(part.model or response.model)
             yield Sighting(
-                key=key,
+                key=response.key,
                 part=part.index,
                 kind=part.kind,
                 source=TRANSCRIPT,
                 model=own.name[:_LONGEST_KEY],
                 region=own.region,
-                stated=part.stated,
-                occurred_at=occurred_at,
-                started_at=self._asked_at(occurred_at),
-                ended_at=occurred_at,
+                stated=part.stated if part.index else response.stated,
+                occurred_at=response.first_at,
+                started_at=response.asked_at,
+                ended_at=response.last_at,
                 service_tier=usage.service_tier,
                 speed=_speed_of(part.kind, usage),
                 inference_geo=usage.inference_geo,
-                request_id=_text(entry.get("requestId"))[:_LONGEST_KEY],
-                place=place,
-                diagnostics=_diagnostics(message) if part.index == 0 else None,
-                sidechain=sidechain,
+                request_id=response.request_id,
+                place=response.place,
+                diagnostics=None if part.index else response.diagnostics,
+                sidechain=response.sidechain,
                 credit=self._credit(),
             )
 

@@ -280,8 +280,8 @@ def _number(raw: Mapping[str, Any], names: tuple[str, ...], path: str) -> int | 
 
 def _word(raw: Mapping[str, Any], name: str) -> str:
     value = raw.get(name)
-    if value is None:
-        return ""
+    if value is None or value == "standard":
+        return value or ""
     if not isinstance(value, str) or len(value) > 40:
         raise UsageError(f"usage.{name}", "is not a short string")
     return value.strip().lower()

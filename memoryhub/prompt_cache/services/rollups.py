@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
@@ -52,13 +51,20 @@ def lock_ledger(workspace: Workspace) -> LedgerState:
     return state
 
 
+Cell = tuple[int, date, str, str, str, str]  # state, day, model, project, agent, user
+
+
+def _zeros() -> list[int]:
+    return [0] * len(SUMMED)
+
+
 @dataclass
 class RollUpChanges:
     """What a batch of ledger changes does to the daily sums; written once, at the end."""
 
     workspace: Workspace
     zone: ZoneInfo
-    sums: dict[tuple[str, date, str], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0] * len(SUMMED)))
+    cells: dict[Cell, list[int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, workspace: Workspace, state: LedgerState) -> RollUpChanges:
@@ -70,11 +76,28 @@ class RollUpChanges:
         if row["state"] == EXCLUDED:
             return
         day = row["occurred_at"].astimezone(self.zone).date()
-        amounts = [sign * (row["part"] == 0), *(sign * row[name] for name in SUMMED[1:])]
-        for key in _keys(row, day):
-            sums = self.sums[key]
-            for index, amount in enumerate(amounts):
-                sums[index] += amount
+        key = (row["state"], day, row["model"], row["project"], row["agent"], row["user"])
+        sums = self.cells.get(key)
+        if sums is None:
+            sums = self.cells[key] = _zeros()
+        sums[0] += sign * (row["part"] == 0)
+        sums[1] += sign * row["input_tokens"]
+        sums[2] += sign * row["cache_write_5m_tokens"]
+        sums[3] += sign * row["cache_write_1h_tokens"]
+        sums[4] += sign * row["cache_read_tokens"]
+        sums[5] += sign * row["output_tokens"]
+        sums[6] += sign * row["cost_pico"]
+        sums[7] += sign * row["nocache_pico"]
+
+    def sums(self) -> dict[tuple[str, date, str], list[int]]:
+        """The changes by dimension, day and value."""
+        found: dict[tuple[str, date, str], list[int]] = {}
+        for cell, amounts in self.cells.items():
+            for key in _keys(cell):
+                sums = found.setdefault(key, _zeros())
+                for index, amount in enumerate(amounts):
+                    sums[index] += amount
+        return found
 
     def write(self) -> None:
         changed = [
@@ -85,7 +108,7 @@ class RollUpChanges:
                 "value": value,
                 **dict(zip(SUMMED, sums, strict=True)),
             }
-            for (dimension, day, value), sums in sorted(self.sums.items())
+            for (dimension, day, value), sums in sorted(self.sums().items())
             if any(sums)
         ]
         try:
@@ -96,15 +119,16 @@ class RollUpChanges:
             raise
 
 
-def _keys(row: Any, day: date) -> Iterator[tuple[str, date, str]]:
-    if row["state"] != PRICED:
-        yield Dimension.UNPRICED.value, day, row["model"]
+def _keys(cell: Cell) -> Iterator[tuple[str, date, str]]:
+    state, day, model, project, agent, user = cell
+    if state != PRICED:
+        yield Dimension.UNPRICED.value, day, model
         return
     yield Dimension.ALL.value, day, ""
-    yield Dimension.MODEL.value, day, row["model"]
-    yield Dimension.PROJECT.value, day, row["project"]
-    yield Dimension.AGENT.value, day, row["agent"]
-    yield Dimension.USER.value, day, row["user"]
+    yield Dimension.MODEL.value, day, model
+    yield Dimension.PROJECT.value, day, project
+    yield Dimension.AGENT.value, day, agent
+    yield Dimension.USER.value, day, user
 
 
 def _write(workspace: Workspace, changed: list[dict[str, Any]]) -> None:
@@ -130,35 +154,35 @@ def rebuild_rollups(*, workspace: Workspace, time_zone: str | None = None) -> in
     zone_name = time_zone or Workspace.objects.values_list("time_zone", flat=True).get(pk=workspace.pk)
     with transaction.atomic():
         state = lock_ledger(workspace)
-        sums = _sums_of_records(workspace, ZoneInfo(zone_name))
+        changes = _changes_of_records(workspace, ZoneInfo(zone_name))
         DailyUsage.objects.filter(workspace=workspace).delete()
-        sums.write()
+        changes.write()
         state.time_zone = zone_name
         state.save(update_fields=["time_zone"])
-    return len(sums.sums)
+    return len(changes.sums())
 
 
 def check_rollups(*, workspace: Workspace) -> list[str]:
     """Compare the stored sums with sums computed from the records; returns one sentence per difference."""
     with transaction.atomic():
         state = lock_ledger(workspace)
-        truth = _sums_of_records(workspace, ZoneInfo(state.time_zone)).sums
+        truth = _changes_of_records(workspace, ZoneInfo(state.time_zone or "UTC")).sums()
         stored = {
             (row.dimension, row.day, row.value): [getattr(row, name) for name in SUMMED]
             for row in DailyUsage.objects.filter(workspace=workspace).iterator()
         }
     differences = []
     for key in sorted({*truth, *stored}):
-        right, kept = truth.get(key, [0] * len(SUMMED)), stored.get(key, [0] * len(SUMMED))
+        right, kept = truth.get(key, _zeros()), stored.get(key, _zeros())
         if right != kept:
             dimension, day, value = key
             differences.append(f"{day} {dimension} {value or '(none)'}: stored {kept}, computed {right}")
     return differences
 
 
-def _sums_of_records(workspace: Workspace, zone: ZoneInfo) -> RollUpChanges:
-    sums = RollUpChanges(workspace, zone)
+def _changes_of_records(workspace: Workspace, zone: ZoneInfo) -> RollUpChanges:
+    changes = RollUpChanges(workspace, zone)
     records = UsageRecord.objects.of(workspace).exclude(state=EXCLUDED).values(*_READ)
     for row in records.order_by("id").iterator(chunk_size=_ROWS_PER_READ):
-        sums.add(row)
-    return sums
+        changes.add(row)
+    return changes

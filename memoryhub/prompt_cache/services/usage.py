@@ -14,10 +14,11 @@ from memoryhub.prompt_cache.domain.entries import PRICED, UNPRICED, book_entry
 from memoryhub.prompt_cache.domain.reports import UsageReport, sightings_of_report
 from memoryhub.prompt_cache.domain.sightings import Joined, Sighting
 from memoryhub.prompt_cache.domain.usage import UsageError
-from memoryhub.prompt_cache.models import UsageRecord
+from memoryhub.prompt_cache.models import LedgerState, UsageRecord
 from memoryhub.prompt_cache.price_books import get_price_book
 from memoryhub.prompt_cache.services.rollups import RollUpChanges, lock_ledger
 from memoryhub.prompt_cache.services.rows import KEYS_PER_QUERY, known_from_row, row_values, upsert
+from memoryhub.work.services import enqueue_job
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.services import ensure_sessions
 
@@ -81,7 +82,15 @@ def record_usage(*, workspace: Workspace, sightings: Iterable[Sighting]) -> Reco
         changes = RollUpChanges.of(workspace, state)
         result = _record(workspace, seen, changes)
         changes.write()
+        if state.time_zone != workspace.time_zone:
+            _ask_for_tending(workspace, state)
     return result
+
+
+def _ask_for_tending(workspace: Workspace, state: LedgerState) -> None:
+    """The workspace's zone was changed: leave a job that moves the daily sums; until then reports read the records."""
+    key = f"tend_ledger:{workspace.pk}:{state.time_zone}:{workspace.time_zone}:{clock.now():%Y-%m-%d-%H}"
+    enqueue_job(workspace=workspace, kind="tend_ledger", idempotency_key=key)
 
 
 def record_reports(*, workspace: Workspace, reports: Sequence[UsageReport]) -> RecordedUsage:

@@ -61,8 +61,12 @@ def reader(stem: str = "s1", agent: str = "") -> UsageReader:
 
 
 def read_one(entry: dict[str, Any], **options: Any) -> Sighting:
-    (seen,) = reader(**options).read(entry)
+    (seen,) = read_all(reader(**options), entry)
     return seen
+
+
+def read_all(file: UsageReader, *entries: Any) -> list[Sighting]:
+    return [seen for entry in entries for seen in file.read(entry)] + file.finish()
 
 
 def test_an_assistant_line_is_read_whole() -> None:
@@ -98,7 +102,7 @@ def test_an_assistant_line_is_read_whole() -> None:
     ],
 )
 def test_lines_without_billed_usage_say_nothing(entry: dict[str, Any]) -> None:
-    assert reader().read(entry) == []
+    assert read_all(reader(), entry) == []
 
 
 @pytest.mark.parametrize(
@@ -153,7 +157,7 @@ def test_a_line_without_cwd_or_session_uses_what_the_file_said_before() -> None:
     file = reader(stem="file-name")
     file.read({"type": "user", "cwd": "/w/p", "sessionId": "s9", "timestamp": "2026-11-10T10:00:00Z"})
 
-    (seen,) = file.read(line(without=("cwd", "sessionId")))
+    (seen,) = read_all(file, line(without=("cwd", "sessionId")))
 
     assert (seen.place.project, seen.place.session) == ("/w/p", "s9")
     assert seen.started_at == datetime(2026, 11, 10, 10, tzinfo=UTC)
@@ -173,7 +177,7 @@ def test_iterations_become_parts_and_an_advisor_keeps_its_model() -> None:
         "iterations": [{"type": "advisor_message", "model": "us.anthropic.claude-opus-4-6-v1", "input_tokens": 9}],
     }
 
-    parts = reader().read(line({"usage": usage}))
+    parts = read_all(reader(), line({"usage": usage}))
 
     assert [(p.part, p.model, p.region) for p in parts] == [(0, "claude-opus-5-5", ""), (1, "claude-opus-4-6", "us")]
 
@@ -190,4 +194,20 @@ def test_reading_goes_on_where_it_stopped() -> None:
 
     resumed = UsageReader(first.source, kept)
 
-    assert resumed.read(LINE) == first.read(LINE)
+    assert read_all(resumed, LINE) == read_all(first, LINE)
+
+
+def test_the_lines_of_one_response_make_one_sighting() -> None:
+    placeholder = line({"usage": {**LINE["message"]["usage"], "output_tokens": 1}, "diagnostics": None})
+    later = line(timestamp="2026-11-10T10:00:09.000Z")
+
+    (seen,) = read_all(reader(), placeholder, placeholder, later)
+
+    assert (seen.stated.output, seen.occurred_at.second, seen.ended_at and seen.ended_at.second) == (5000, 2, 9)
+    assert seen.diagnostics is not None
+
+
+def test_lines_that_differ_in_what_is_billed_are_left_to_the_ledger() -> None:
+    fast = line({"usage": {**LINE["message"]["usage"], "speed": "fast"}})
+
+    assert [seen.speed for seen in read_all(reader(), LINE, fast)] == ["standard", "fast"]

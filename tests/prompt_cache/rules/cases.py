@@ -3,6 +3,7 @@
 import copy
 import json
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,7 @@ def diagnose_pair(before: Body, after: Body, *, read: int = 0, at: float = 30, *
     return diagnose(previous, current, tariff=tariff(), **more)
 
 
+@cache
 def price_book() -> PriceBook:
     folder = Path(__file__).resolve().parents[3] / "fixtures" / "prices"
     return read_price_book(json.loads((folder / "anthropic.json").read_text()))
