@@ -3,7 +3,8 @@
 import http.client
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -64,6 +65,26 @@ class Connection:
             raise error_of(status, problem, answered)
         return Reply(status, parsed, answered)
 
+    @contextmanager
+    def open_stream(
+        self, path: str, headers: Mapping[str, str], silence_seconds: float
+    ) -> Iterator[http.client.HTTPResponse]:
+        """Open a stream over a connection of its own; silence longer than this is a break."""
+        connection = self._new_connection()
+        connection.timeout = silence_seconds
+        try:
+            sent = {**self._headers, "Accept": "text/event-stream", **headers}
+            connection.request("GET", f"{self._prefix}/api/v1{path}", headers=sent)
+            answer = connection.getresponse()
+            if answer.status >= 400:
+                problem = _parse(answer.read())
+                raise error_of(answer.status, problem if isinstance(problem, dict) else {}, dict(answer.getheaders()))
+            yield answer
+        except (OSError, http.client.HTTPException) as error:
+            raise HubUnreachable(f"the stream from {self._host} broke: {error}") from error
+        finally:
+            connection.close()
+
     def close(self) -> None:
         """Close this thread's connection."""
         kept = getattr(self._local, "kept", None)
@@ -96,10 +117,13 @@ class Connection:
         raise AssertionError("unreachable")
 
     def _connect(self) -> http.client.HTTPConnection:
-        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-        connection = kind(self._host, self._port, timeout=self._timeout_seconds)
+        connection = self._new_connection()
         self._local.kept = connection
         return connection
+
+    def _new_connection(self) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        return kind(self._host, self._port, timeout=self._timeout_seconds)
 
 
 def _dump(body: Any) -> bytes:

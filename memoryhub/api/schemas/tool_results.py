@@ -46,6 +46,10 @@ class LookupIn(CallIn):
     lease_seconds: Seconds | None = Field(None, description="How long the lease shall live; 60 if left out.")
     lease_token: Annotated[str, Field(max_length=64)] | None = Field(None, description="Renews this lease.")
 
+    front_hits: Annotated[int, Field(ge=0, le=10**9)] | None = Field(
+        None, description="Hits of this tool that your own cache has answered since the last look-up."
+    )
+
     def options(self) -> LookupOptions:
         given = {"lease_seconds": self.lease_seconds} if self.lease_seconds is not None else {}
         return LookupOptions(
@@ -54,6 +58,7 @@ class LookupIn(CallIn):
             wait_seconds=self.wait_seconds or 0.0,
             wants_lease=self.lease or bool(self.lease_token),
             lease_token=self.lease_token or "",
+            front_hits=self.front_hits or 0,
             **given,
         )
 
@@ -82,6 +87,7 @@ class LookupOut(Schema):
     age_seconds: float | None = None
     hit_count: int | None = None
     etag: str | None = None
+    expires_in_seconds: float | None = Field(None, description="None: until it is invalidated or evicted.")
     error: bool | None = Field(None, description="The value is an error that the policy keeps for some seconds.")
     stale: bool | None = Field(None, description="Past its time; somebody computes it anew.")
     verify: bool | None = Field(None, description="Run the tool all the same and put its value with `verifies`.")
@@ -112,6 +118,7 @@ def _hit_facts(answer: Answer) -> dict[str, Any]:
         "age_seconds": round(answer.age_seconds, 3),
         "hit_count": answer.hit_count,
         "etag": answer.etag,
+        "expires_in_seconds": answer.expires_in_seconds,
         **{name: True for name, is_set in flags.items() if is_set},
         "proof": {**answer.proof, "stored_at": as_utc_text(answer.proof["stored_at"])},
     }
@@ -149,6 +156,7 @@ class StoredOut(Schema):
     stored: Literal[True] = True
     size_bytes: int
     expires_at: UtcTime | None
+    expires_in_seconds: float | None
     etag: str
     invalidated: int = Field(0, description="What this tool's run made invalid, as its policy declares.")
 
@@ -158,6 +166,7 @@ class StoredOut(Schema):
             key=done.key,
             size_bytes=done.size_bytes,
             expires_at=done.expires_at,
+            expires_in_seconds=done.expires_in_seconds,
             etag=done.etag,
             invalidated=invalidated,
         )

@@ -4,7 +4,7 @@ import json
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -44,6 +44,7 @@ class LookupOptions:
     wants_lease: bool = False
     lease_seconds: float = LEASE_SECONDS
     lease_token: str = ""
+    front_hits: int = 0  # answered by the caller's own cache since its last look-up
 
     def __post_init__(self) -> None:
         if self.max_age_seconds is not None and self.max_age_seconds < 0:
@@ -66,6 +67,7 @@ class Answer:
     age_seconds: float = 0.0
     hit_count: int = 0
     etag: str = ""
+    expires_in_seconds: float | None = None
     is_error: bool = False
     revalidate: bool = False
     verify: bool = False
@@ -81,6 +83,7 @@ def look_up(*, workspace: Workspace, call: ToolCall, options: LookupOptions, may
     pause = 0.01
     while True:
         answer = _look_once(workspace, call, options, may_write)
+        options = replace(options, front_hits=0)  # counted once, however long this waits
         left = deadline - time.monotonic()
         if answer.state != "wait" or left <= 0:
             return answer
@@ -104,6 +107,14 @@ def _look_once(workspace: Workspace, call: ToolCall, options: LookupOptions, may
         found = _find(workspace, call, may_write)
     if found is None:
         return Answer("miss", call.session_key, reason="absent")
+    if options.front_hits:
+        usage.note_front_hits(
+            workspace_id=workspace.pk,
+            session_id=found.session_id,
+            tool=call.tool,
+            count=options.front_hits,
+            saved_ms=options.front_hits * (found.average_cost_ms or 0.0),
+        )
     key = call.key_for(found.scope)
     if not found.cacheable:
         return _miss(workspace, found, call, "uncacheable", key, started)
@@ -206,6 +217,7 @@ def _hit(
         age_seconds=age,
         hit_count=(found.hit_count or 0) + pending,
         etag=found.etag or "",
+        expires_in_seconds=_seconds_left(found, now),
         is_error=bool(found.is_error),
         revalidate=verdict.revalidate,
         verify=bool(found.verify_share) and random.random() < (found.verify_share or 0),  # noqa: S311 - a sample
@@ -219,6 +231,11 @@ def _hit(
             "generation": found.generation,
         },
     )
+
+
+def _seconds_left(found: Found, now: datetime) -> float | None:
+    expires_at = as_moment(found.expires_at)
+    return None if expires_at is None else round(max(0.0, (expires_at - now).total_seconds()), 3)
 
 
 def _inherited(
@@ -273,6 +290,8 @@ def _miss_or_wait(
         if isinstance(taken, datetime):
             return stale_hit or _wait_until(taken)
         lease = taken
+        if lease.token == options.lease_token:  # renewed by its holder, who has been counted before
+            return Answer("miss", key, reason=_reason(found, options), lease=lease)
     elif options.wait_seconds and found.lease_token:
         until = as_moment(found.lease_expires_at)
         if until is not None and until > clock.now():

@@ -67,6 +67,7 @@ class Stored:
     reason: str = ""
     size_bytes: int = 0
     expires_at: datetime | None = None
+    expires_in_seconds: float | None = None
     etag: str = ""
 
 
@@ -157,7 +158,15 @@ def _store(session: Session, call: ToolCall, policy: ToolPolicy, key: str, data:
         state.update(gone="", lease_token="", lease_expires_at=None, updated_at=clock.now())
     else:
         state.exclude(gone="").update(gone="", updated_at=clock.now())
-    return Stored(key, stored=True, size_bytes=len(data), expires_at=entry.expires_at, etag=etag)
+    lives = None if entry.expires_at is None else (entry.expires_at - entry.stored_at).total_seconds()
+    return Stored(
+        key,
+        stored=True,
+        size_bytes=len(data),
+        expires_at=entry.expires_at,
+        expires_in_seconds=lives,
+        etag=etag,
+    )
 
 
 def _lock_space(session: Session, *, shared: bool) -> ToolSpace:

@@ -67,6 +67,15 @@ def note_hit(
     return pending
 
 
+def note_front_hits(*, workspace_id: int, session_id: int, tool: str, count: int, saved_ms: float) -> None:
+    """Note hits that a client's own cache has answered."""
+    with _lock:
+        usage = _usage.setdefault((workspace_id, session_id, tool), _Usage())
+        usage.hits += count
+        usage.saved_ms += saved_ms
+    _ensure_flusher()
+
+
 def note_miss(*, workspace_id: int, session_id: int, tool: str, reason: str, lookup_ms: float) -> None:
     """Note a miss with its reason."""
     with _lock:
