@@ -1,30 +1,63 @@
-"""Memories and sessions for the palette. Each is one bounded query."""
+"""Memories and sessions for the palette: the newest ones whose text holds what was typed. Each is one bounded query."""
+
+from urllib.parse import quote
 
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
+from memoryhub.long_term_memory.models import Memory
 from memoryhub.web import formats
+from memoryhub.web.context import path_of
 from memoryhub.workspaces.models import Session, Workspace
 
-RECENT_SESSIONS_SEARCHED = 2000
+NEWEST_SEARCHED = 2000
+LABEL_CHARACTERS = 80
 Row = tuple[str, str, str]
 
 
 def find(workspace: Workspace, typed: str, limit: int) -> list[tuple[str, list[Row]]]:
-    """Return (group, rows) for what was typed."""
-    return [(_("Sessions"), _sessions(workspace, typed, limit))]
+    """Return (group, rows) for what was typed; the last row of the memories leads on to the whole search."""
+    search = (
+        _("Search all memories for “%(text)s”") % {"text": typed[:60]},
+        f"{path_of('memories')}?q={quote(typed)}",
+        "",
+    )
+    return [
+        (_("Memories"), [*_memories(workspace, typed, limit), search]),
+        (_("Sessions"), _sessions(workspace, typed, limit)),
+    ]
+
+
+def _memories(workspace: Workspace, typed: str, limit: int) -> list[Row]:
+    rows = Memory.objects.filter(workspace=workspace)
+    newest = rows.order_by("-content_changed_at", "-id").values("pk")[:NEWEST_SEARCHED]
+    found = (
+        rows.out_of_trash()
+        .filter(content__icontains=typed, pk__in=newest)
+        .order_by("-content_changed_at", "-id")[:limit]
+    )
+    return [
+        (
+            _around(memory.content, typed),
+            f"{path_of('memories')}/{quote(memory.public_id, safe='')}",
+            formats.ago(memory.content_changed_at),
+        )
+        for memory in found
+    ]
+
+
+def _around(text: str, typed: str) -> str:
+    """The stretch of a text that holds what was typed."""
+    at = max(0, text.lower().find(typed.lower()) - LABEL_CHARACTERS // 2)
+    stretch = text[at : at + LABEL_CHARACTERS].replace("\n", " ")
+    return f"{'…' if at else ''}{stretch}{'…' if at + LABEL_CHARACTERS < len(text) else ''}"
 
 
 def _sessions(workspace: Workspace, typed: str, limit: int) -> list[Row]:
-    recent = (
-        Session.objects.filter(workspace=workspace)
-        .order_by("-last_active_at", "-id")
-        .values("pk")[:RECENT_SESSIONS_SEARCHED]
-    )
-    found = Session.objects.filter(
-        Q(sid__icontains=typed) | Q(title__icontains=typed) | Q(project__icontains=typed), pk__in=recent
-    )
+    rows = Session.objects.filter(workspace=workspace)
+    newest = rows.order_by("-last_active_at", "-id").values("pk")[:NEWEST_SEARCHED]
+    words = Q(sid__icontains=typed) | Q(title__icontains=typed) | Q(project__icontains=typed)
     return [
-        (session.title or session.sid, f"/sessions/{session.sid}", formats.ago(session.last_active_at))
-        for session in found.order_by("-last_active_at", "-id")[:limit]
+        (session.title or session.sid, f"/sessions/{quote(session.sid, safe='')}", formats.ago(session.last_active_at))
+        for session in rows.filter(words, pk__in=newest).order_by("-last_active_at", "-id")[:limit]
     ]

@@ -7,7 +7,7 @@ from django.conf import settings as hub_settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
@@ -23,18 +23,15 @@ from memoryhub.workspaces.models import ApiKey
 from memoryhub.workspaces.principals import ALL_SCOPES
 
 
-def _tabs(current: str, role: str) -> list[tuple[str, str, bool]]:
+def settings_tabs(current: str, role: str) -> list[tuple[str, str, bool]]:
+    """Return the settings pages that a role may open as (url, label, is current)."""
     names = [("settings", _("Workspace"))]
     if role == "admin":
         names += [("settings_members", _("Members")), ("settings_keys", _("API keys"))]
     names += [("settings_decay", _("Decay policy"))]
-    tabs = []
-    for name, label in names:
-        try:
-            tabs.append((reverse(name), label, name == current))
-        except NoReverseMatch:
-            continue
-    return tabs
+    if role == "admin":
+        names += [("settings_guards", _("Guards"))]
+    return [(reverse(name), label, name == current) for name, label in names]
 
 
 @require_GET
@@ -62,7 +59,7 @@ def change_workspace(request: MemberRequest) -> HttpResponse:
 
 def _show_workspace(request: MemberRequest, form: WorkspaceForm, status: int = 200) -> HttpResponse:
     context = {
-        "tabs": _tabs("settings", request.principal.role),
+        "tabs": settings_tabs("settings", request.principal.role),
         "form": form,
         "workspace": request.principal.workspace,
         "is_admin": request.principal.role == "admin",
@@ -157,7 +154,7 @@ def _show_keys(
     request: MemberRequest, form: KeyForm, *, token: str = "", token_name: str = "", status: int = 200
 ) -> HttpResponse:
     context = {
-        "tabs": _tabs("settings_keys", request.principal.role),
+        "tabs": settings_tabs("settings_keys", request.principal.role),
         "rows": [_key_row(key) for key in queries.list_api_keys(request.principal.workspace)],
         "form": form,
         "token": token,
@@ -263,16 +260,9 @@ def _show_members(request: MemberRequest, form: NewMemberForm, status: int = 200
         for membership in queries.list_members(request.principal.workspace)
     ]
     context = {
-        "tabs": _tabs("settings_members", request.principal.role),
+        "tabs": settings_tabs("settings_members", request.principal.role),
         "rows": rows,
         "form": form,
         "me": request.user,
     }
     return render(request, "workspaces/members.html", context, status=status)
-
-
-@require_GET
-@member("viewer")
-def decay(request: MemberRequest) -> HttpResponse:
-    """The decay policy."""
-    return redirect("settings")
