@@ -15,6 +15,7 @@ from django.db.models import F
 from memoryhub.common import errors
 from memoryhub.prompt_cache.domain.entries import EXCLUDED, PRICED
 from memoryhub.prompt_cache.models import DailyUsage, Dimension, LedgerState, UsageRecord
+from memoryhub.prompt_cache.models.ledger import HIGHEST_STORED_PICO
 from memoryhub.prompt_cache.services.rows import upsert
 from memoryhub.workspaces.models import Workspace
 
@@ -111,6 +112,8 @@ class RollUpChanges:
             for (dimension, day, value), sums in sorted(self.sums().items())
             if any(sums)
         ]
+        if any(max(row["cost_pico"], row["nocache_pico"]) > HIGHEST_STORED_PICO for row in changed):
+            raise LedgerFullError("One day of this workspace would cost more than 9 million USD.")
         try:
             _write(self.workspace, changed)
         except IntegrityError as error:
