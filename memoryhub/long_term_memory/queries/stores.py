@@ -10,6 +10,7 @@ from memoryhub.long_term_memory.domain.scoping import ScopeNames
 from memoryhub.long_term_memory.models import Memory, MemoryStore, MemoryVersion, Scope
 from memoryhub.long_term_memory.queries.files import files_of
 from memoryhub.workspaces.models import Workspace
+from memoryhub.workspaces.principals import Binding
 
 
 class UnknownStore(errors.NotFound):
@@ -22,23 +23,28 @@ class UnknownStoredMemory(errors.NotFound):
     title = "Unknown memory"
 
 
-def get_store(workspace: Workspace, store_id: str) -> MemoryStore:
-    """One store of the workspace, archived or not."""
-    try:
-        return MemoryStore.objects.get(workspace=workspace, public_id=store_id)
-    except MemoryStore.DoesNotExist as error:
-        raise UnknownStore(f"There is no memory store {store_id[:80]}.") from error
+def get_store(workspace: Workspace, store_id: str, *, binding: Binding | None = None) -> MemoryStore:
+    """One store of the workspace, archived or not, that the key may reach."""
+    store = _reachable(MemoryStore.objects.filter(workspace=workspace), binding).filter(public_id=store_id).first()
+    if store is None:
+        raise UnknownStore(f"There is no memory store {store_id[:80]}.")
+    return store
+
+
+def _reachable(rows: QuerySet[MemoryStore], binding: Binding | None) -> QuerySet[MemoryStore]:
+    return rows.filter(project=binding.project) if binding and binding.project else rows
 
 
 def list_stores(
     workspace: Workspace,
     *,
+    binding: Binding | None = None,
     include_archived: bool = False,
     created_since: datetime | None = None,
     created_until: datetime | None = None,
 ) -> QuerySet[MemoryStore]:
-    """The workspace's stores."""
-    rows = MemoryStore.objects.filter(workspace=workspace)
+    """The workspace's stores that the key may reach."""
+    rows = _reachable(MemoryStore.objects.filter(workspace=workspace), binding)
     if not include_archived:
         rows = rows.filter(archived_at=None)
     if created_since is not None:

@@ -1,124 +1,149 @@
-"""Memory stores: named shelves of the memory-stores wire. A store's memories have the scope `project: <name>`."""
+"""Making, describing, archiving and deleting memory stores, the named shelves of Anthropic's memory-stores wire."""
 
-from typing import Any
+from collections.abc import Mapping
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from memoryhub.audit.services import record_event
 from memoryhub.common import clock, errors, ids
-from memoryhub.long_term_memory.domain.scoping import ScopeNames
-from memoryhub.long_term_memory.models import Memory, MemoryState, MemoryStore
+from memoryhub.long_term_memory.models import MemoryState, MemoryStore, Scope
+from memoryhub.long_term_memory.queries.files import files_of
+from memoryhub.long_term_memory.queries.stores import scope_of_store
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.drafting import bind
-from memoryhub.long_term_memory.services.writer import InvalidMemory, Writer
+from memoryhub.long_term_memory.services.writer import Writer
+
+MAX_NAME_CHARS = 255
+MAX_DESCRIPTION_CHARS = 1024
+MAX_METADATA_PAIRS = 16
+MAX_METADATA_KEY_CHARS = 64
+MAX_METADATA_VALUE_CHARS = 512
+CHUNK = 500
 
 
-class UnknownStore(errors.NotFound):
-    slug = "unknown-store"
-    title = "Unknown memory store"
+class InvalidStore(errors.Invalid):
+    slug = "invalid-store"
+    title = "This memory store can't be kept"
 
 
-class StoreNameTaken(errors.Conflict):
-    slug = "store-name-taken"
-    title = "There is a memory store of this name already"
+class StoreArchived(errors.Invalid):
+    slug = "store-archived"
+    title = "The memory store is archived"
 
 
 def create_store(
-    *, writer: Writer, name: str, description: str = "", metadata: dict[str, Any] | None = None
+    *, writer: Writer, name: str, description: str = "", metadata: Mapping[str, str] | None = None
 ) -> MemoryStore:
-    """Make a store; its name is unique in the workspace, since it is its memories' project."""
-    if not name.strip() or len(name) > 500:
-        raise InvalidMemory("A store's name takes 1 to 500 characters.")
-    bind(ScopeNames(project=name), writer)
+    """A new store. A name may repeat; the scope of its memories does not."""
+    _check_name(name)
+    _check_description(description)
+    _check_metadata(metadata or {})
     now = clock.now()
-    try:
-        with transaction.atomic():
-            store = MemoryStore.objects.create(
-                workspace=writer.workspace,
-                public_id=ids.new_id("memstore"),
-                name=name,
-                description=description,
-                metadata=metadata or {},
-                created_at=now,
-                updated_at=now,
-            )
-            _log(writer, "create store", store)
-    except IntegrityError as error:
-        raise StoreNameTaken(f"There is a memory store named {name} already.") from error
-    return store
-
-
-def get_store(*, writer: Writer, store_id: str) -> MemoryStore:
-    """One store of the workspace, inside the key's binding."""
-    store = MemoryStore.objects.filter(workspace=writer.workspace, public_id=store_id).first()
-    if store is None or (writer.binding.project and writer.binding.project != store.name):
-        raise UnknownStore(f"There is no memory store {store_id[:80]} here.")
+    public_id = ids.new_id("memstore")
+    with transaction.atomic():
+        taken = MemoryStore.objects.filter(workspace=writer.workspace, project=name).exists()
+        store = MemoryStore(
+            workspace=writer.workspace,
+            public_id=public_id,
+            name=name,
+            project=f"{name} ({public_id})" if taken else name,
+            description=description,
+            metadata=dict(metadata or {}),
+            created_at=now,
+            updated_at=now,
+        )
+        bind(scope_of_store(store), writer)
+        store.save(force_insert=True)
+        _note(writer, "create_store", store)
     return store
 
 
 def update_store(
     *,
     writer: Writer,
-    store_id: str,
+    store: MemoryStore,
     name: str | None = None,
     description: str | None = None,
-    metadata: dict[str, Any] | None = None,
+    metadata: Mapping[str, str | None] | None = None,
 ) -> MemoryStore:
-    """Describe a store anew; a new name moves its memories' scope along."""
+    """Describe a store anew; None leaves a field, and a metadata key set to None goes.
+
+    Its memories stay as they are: they keep the scope that the store was made with.
+    """
+    refuse_archived(store)
+    if name is not None:
+        store.name = _check_name(name)
+    if description is not None:
+        store.description = _check_description(description)
+    if metadata is not None:
+        merged = {**store.metadata, **metadata}
+        store.metadata = _check_metadata({key: value for key, value in merged.items() if value is not None})
+    store.updated_at = clock.now()
     with transaction.atomic():
-        store = get_store(writer=writer, store_id=store_id)
-        if name is not None and name != store.name:
-            _rename(writer, store, name)
-        if description is not None:
-            store.description = description
-        if metadata is not None:
-            store.metadata = metadata
-        store.updated_at = clock.now()
         store.save(update_fields=["name", "description", "metadata", "updated_at"])
-        _log(writer, "update store", store)
+        _note(writer, "update_store", store)
     return store
 
 
-def _rename(writer: Writer, store: MemoryStore, name: str) -> None:
-    if not name.strip() or len(name) > 500:
-        raise InvalidMemory("A store's name takes 1 to 500 characters.")
-    if MemoryStore.objects.filter(workspace=writer.workspace, name=name).exclude(pk=store.pk).exists():
-        raise StoreNameTaken(f"There is a memory store named {name} already.")
-    scope = revising.find_scope(writer.workspace, bind(ScopeNames(project=name), writer).as_dict())
-    revisions = revising.begin(Memory.objects.filter(store=store).select_related("scope").order_by("id"))
-    for revision in revisions:
-        revision.memory.scope = scope
-    revising.commit(writer=writer, action="rename store", revisions=revisions, now=clock.now())
-    store.name = name
-
-
-def archive_store(*, writer: Writer, store_id: str) -> MemoryStore:
-    """Close a store for writing; reading goes on."""
-    store = get_store(writer=writer, store_id=store_id)
+def archive_store(*, writer: Writer, store: MemoryStore) -> MemoryStore:
+    """Close a store for writing, for good; archiving it again changes nothing."""
     if store.archived_at is None:
         store.archived_at = store.updated_at = clock.now()
-        store.save(update_fields=["archived_at", "updated_at"])
-        _log(writer, "archive store", store)
+        with transaction.atomic():
+            store.save(update_fields=["archived_at", "updated_at"])
+            _note(writer, "archive_store", store)
     return store
 
 
-def delete_store(*, writer: Writer, store_id: str) -> MemoryStore:
-    """Remove a store; its memories go to the trash, in one change set."""
+def delete_store(*, writer: Writer, store: MemoryStore, scope: Scope | None) -> int:
+    """Remove a store and move its memories to the trash, as one change set; returns how many."""
+    count = 0
     with transaction.atomic():
-        store = get_store(writer=writer, store_id=store_id)
         now = clock.now()
-        rows = Memory.objects.filter(store=store).exclude(state=MemoryState.FORGOTTEN).select_related("scope")
-        revisions = revising.begin(rows.order_by("id"))
-        for revision in revisions:
-            revising.set_state(revision, MemoryState.FORGOTTEN, now)
-        revising.commit(writer=writer, action="delete store", revisions=revisions, now=now)
-        _log(writer, "delete store", store)
-        gone = MemoryStore(public_id=store.public_id, name=store.name)
+        change_set = None
+        while memories := list(files_of(scope)[:CHUNK]):
+            forgotten = revising.begin(memories)
+            for revision in forgotten:
+                revising.set_state(revision, MemoryState.FORGOTTEN, now)
+            change_set = revising.commit(
+                writer=writer, action="delete_store", revisions=forgotten, now=now, change_set=change_set
+            )
+            count += len(memories)
+        _note(writer, "delete_store", store)
         store.delete()
-    return gone
+    return count
 
 
-def _log(writer: Writer, action: str, store: MemoryStore) -> None:
+def refuse_archived(store: MemoryStore) -> None:
+    """Raise StoreArchived for a store that is closed for writing."""
+    if store.archived_at is not None:
+        raise StoreArchived("The memory store is archived: it can be read and deleted, but not changed.")
+
+
+def _check_name(name: str) -> str:
+    if not 1 <= len(name) <= MAX_NAME_CHARS or not name.strip() or any(ord(c) < 32 or ord(c) == 127 for c in name):
+        raise InvalidStore(f"name takes 1 to {MAX_NAME_CHARS} characters, none of them control characters.")
+    return name
+
+
+def _check_description(description: str) -> str:
+    if len(description) > MAX_DESCRIPTION_CHARS:
+        raise InvalidStore(f"description takes at most {MAX_DESCRIPTION_CHARS} characters.")
+    return description
+
+
+def _check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
+    if len(metadata) > MAX_METADATA_PAIRS:
+        raise InvalidStore(f"metadata takes at most {MAX_METADATA_PAIRS} pairs.")
+    for key, value in metadata.items():
+        if not 1 <= len(key) <= MAX_METADATA_KEY_CHARS:
+            raise InvalidStore(f"A metadata key takes 1 to {MAX_METADATA_KEY_CHARS} characters.")
+        if len(value) > MAX_METADATA_VALUE_CHARS:
+            raise InvalidStore(f"A metadata value takes at most {MAX_METADATA_VALUE_CHARS} characters.")
+    return dict(metadata)
+
+
+def _note(writer: Writer, action: str, store: MemoryStore) -> None:
     record_event(
         workspace=writer.workspace,
         actor=writer.actor,
