@@ -16,7 +16,7 @@ from memoryhub.web.change_words import actor_label, describe_action, door_label
 from memoryhub.web.htmx import wants_part
 
 FEED_ROWS = 12
-REFRESH_SECONDS = 5
+REFRESH_SECONDS = 20  # where no stream tells of news
 
 
 @require_GET

@@ -1,20 +1,16 @@
-"""Pages of lists: the rows that the request's cursor names, and the addresses of the first and the next page."""
+"""Pages by cursor for the lists of the web: the rows of one page, and the addresses of the first and the next one."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
 
 from memoryhub.common import keyset
-from memoryhub.common.keyset import Order
 
 PAGE_ROWS = 50
-
-
-class BadCursor(keyset.BadCursor):
-    title = "This page is not there any more"
+Order = keyset.Order
+BadCursor = keyset.BadCursor
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +26,7 @@ class Page:
 def page_of(request: HttpRequest, rows: QuerySet[Any], *, order: Order, limit: int = PAGE_ROWS) -> Page:
     """Return the page that the request's `cursor` names, ordered by unique keys (end the order with the id)."""
     cursor = request.GET.get("cursor", "")
-    try:
-        found, next_cursor = keyset.cut(rows, order=order, cursor=cursor, limit=limit)
-    except keyset.BadCursor as error:
-        raise BadCursor(_("Go back to the first page.")) from error
+    found, next_cursor = keyset.cut(rows, order=order, cursor=cursor, limit=limit)
     first = url_with(request, cursor=None) if cursor else ""
     return Page(found, next_cursor or "", first, url_with(request, cursor=next_cursor) if next_cursor else "")
 

@@ -9,6 +9,7 @@ from memoryhub.web import (
     decay_policy,
     guards,
     jobs,
+    live,
     login,
     overview,
     palette,
@@ -29,6 +30,7 @@ urlpatterns = [
     # Hub
     path("", overview.overview, name="overview"),
     path("feed", overview.feed_news, name="feed_news"),
+    path("live/changes", live.live_changes, name="live_changes"),
     path("changes", changes.changes, name="changes"),
     path("changes/<str:public_id>", changes.change, name="change"),
     path("changes/<str:public_id>/revert", changes.revert, name="revert_change"),
