@@ -1,0 +1,185 @@
+"""The rest of the team's two weeks: short conversations, daily routines, and the usage of all of them without bodies.
+
+Here the counters come from a chain of requests that grows turn by turn: a request reads what the one before cached if it
+starts within the TTL, and pays for the whole prefix again if not. Now and then something breaks the prefix.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from memoryhub.flows.demo.content import read_json_lines
+from memoryhub.flows.demo.requests import OUTPUT_TOKENS_A_SECOND, usage_of
+from memoryhub.flows.demo.stage import DAYS, Stage, Timeline
+from memoryhub.prompt_cache.domain.pricing import Tokens
+from memoryhub.prompt_cache.domain.reports import UsageReport
+from memoryhub.prompt_cache.services.usage import record_reports
+from memoryhub.session_cache.services.events import GivenEvent, append_events
+
+MODELS = {
+    "reviewer": ("claude-opus-5-5", "claude-opus-5-5", "claude-sonnet-5-5"),
+    "writer": ("claude-sonnet-5-5", "claude-sonnet-5-5", "claude-opus-5-5"),
+    "ops": ("claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-2"),
+}
+UNPRICED_MODEL = "claude-mythos-5-2"  # on trial by the writer; nobody has published its price
+TTL_SECONDS = {"5m": 300, "1h": 3600}
+BREAKS = ("tools_changed", "system_changed", "messages_changed", "previous_message_not_found", "unavailable")
+BREAK_SHARE = 0.02  # of the requests
+PAUSE_SHARE = 0.06  # of the turns: somebody has lunch, a meeting, or another pull request
+WEEKEND_SHARE = 0.25  # of a working day's requests
+ROUTINES = (  # title, agent, user, project, hour, requests, model
+    ("Morning queue of pull requests", "reviewer", "ana", "shop-web", 7.0, 34, "claude-opus-5-5"),
+    ("夜间告警分拣", "ops", "王梅", "infra", 1.0, 22, "claude-haiku-5-5"),
+    ("Reader questions of the day", "writer", "tom", "handbook", 12.5, 18, "claude-sonnet-5-5"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """One session's requests as the ledger sees them."""
+
+    sid: str
+    agent: str
+    user: str
+    project: str
+    model: str
+    ttl: str
+    begins_at: datetime
+    requests: int
+    first_tokens: int
+    batch: bool = False
+    fast: bool = False
+
+
+def tell_background(stage: Stage) -> None:
+    """Play the short conversations and the daily routines."""
+    timeline = Timeline()
+    for number, told in enumerate(read_json_lines(stage.files / "conversations.jsonl")):
+        begins_at = stage.morning(_day_of(stage, number), stage.rng.uniform(5.5, 15.5))
+        timeline.at(begins_at, partial(_play, stage, told, _chain_of(stage, told, number, begins_at)))
+    for routine in ROUTINES:
+        for day in range(DAYS - 1, -1, -1):
+            at = stage.morning(day, routine[4])
+            timeline.at(at, partial(_play_routine, stage, routine, at))
+    timeline.play(stage)
+
+
+def _day_of(stage: Stage, number: int) -> int:
+    """Spread conversations over the days, few of them on a weekend."""
+    day = (number * 5) % DAYS
+    is_weekend = stage.ago(day).weekday() >= 5
+    return (day + 2) % DAYS if is_weekend and number % 4 else day
+
+
+def _chain_of(stage: Stage, told: dict[str, Any], number: int, begins_at: datetime) -> Chain:
+    rng, agent = stage.rng, told["agent"]
+    model = UNPRICED_MODEL if number == 17 else MODELS[agent][number % 3]
+    return Chain(
+        sid=f"{agent}-{begins_at:%m%d}-{number:02d}",
+        agent=agent,
+        user=told["user"],
+        project=told["project"],
+        model=model,
+        ttl="1h" if number % 3 == 0 else "5m",
+        begins_at=begins_at,
+        requests=rng.randint(14, 58),
+        first_tokens=rng.randint(16_000, 42_000),
+        batch=number % 13 == 5,
+        fast=model == "claude-opus-5-5" and number % 11 == 0,
+    )
+
+
+def _play(stage: Stage, told: dict[str, Any], chain: Chain) -> None:
+    session = stage.session(
+        chain.sid,
+        agent=chain.agent,
+        user=chain.user,
+        project=chain.project,
+        title=told["title"],
+        at=chain.begins_at,
+    )
+    asked = GivenEvent("message", told["ask"], id=f"{chain.sid}-ask", role="user", occurred_at=chain.begins_at)
+    reports = list(reports_of(stage, chain))
+    ended_at = reports[-1].ended_at
+    said = GivenEvent("message", told["say"], id=f"{chain.sid}-say", role="assistant", occurred_at=ended_at)
+    append_events(session=session, events=[asked, said])
+    record_reports(workspace=stage.workspace, reports=reports)
+
+
+def _play_routine(stage: Stage, routine: tuple[Any, ...], at: datetime) -> None:
+    title, agent, user, project, _, requests, model = routine
+    share = WEEKEND_SHARE if at.weekday() >= 5 else 1
+    count = max(4, round(requests * share * stage.rng.uniform(0.8, 1.25)))
+    first_tokens = stage.rng.randint(24_000, 36_000)
+    sid = f"{agent}-daily-{at:%m%d}"
+    chain = Chain(sid, agent, user, project, model, "5m", at, count, first_tokens)
+    stage.session(sid, agent=agent, user=user, project=project, title=f"{title}, {at:%d.%m.}", at=at)
+    record_reports(workspace=stage.workspace, reports=list(reports_of(stage, chain)))
+
+
+def reports_of(stage: Stage, chain: Chain) -> Iterator[UsageReport]:
+    """Yield the responses of a chain; its prefix grows by what was said and read in each turn."""
+    rng, at = stage.rng, chain.begins_at
+    cached, total = 0, chain.first_tokens
+    touched_at: datetime | None = None
+    for number in range(chain.requests):
+        alive = touched_at is not None and (at - touched_at).total_seconds() <= TTL_SECONDS[chain.ttl]
+        broken = rng.choice(BREAKS) if cached and rng.random() < BREAK_SHARE else ""
+        read = 0 if broken in ("tools_changed", "unavailable") else cached // 4 if broken else cached
+        tokens = _counters(chain, total, read if alive else 0, rng.randint(3, 12), rng.randint(90, 1400))
+        hit = tokens.cache_read > total // 2
+        first_byte_at = at + timedelta(seconds=(0.6 if hit else 1.5) + total / (90_000 if hit else 22_000))
+        ended_at = first_byte_at + timedelta(seconds=tokens.output / OUTPUT_TOKENS_A_SECOND)
+        if ended_at >= stage.now:
+            return
+        yield UsageReport(
+            model=chain.model,
+            usage=_usage(chain, tokens),
+            message_id=f"msg_demo_{chain.sid}_{number:04d}",
+            started_at=at,
+            first_byte_at=first_byte_at,
+            ended_at=ended_at,
+            session=chain.sid,
+            agent=chain.agent,
+            project=chain.project,
+            user=chain.user,
+            diagnostics=_diagnostics(broken, total) if broken else None,
+        )
+        cached, touched_at = total, at
+        total = _grown(total + tokens.output + rng.randint(400, 5200))
+        at = ended_at + timedelta(seconds=_pause(stage))
+
+
+def _counters(chain: Chain, total: int, read: int, plain: int, output: int) -> Tokens:
+    read = min(read, total - plain)
+    written = total - plain - read
+    long_lived = written if chain.ttl == "1h" else 0
+    return Tokens(plain, written - long_lived, long_lived, read, output)
+
+
+def _usage(chain: Chain, tokens: Tokens) -> dict[str, Any]:
+    more: dict[str, Any] = {}
+    if chain.batch:
+        more["service_tier"] = "batch"
+    if chain.fast:
+        more["speed"] = "fast"
+    return usage_of(tokens, **more)
+
+
+def _diagnostics(reason: str, total: int) -> dict[str, Any]:
+    said: dict[str, Any] = {"type": reason}
+    if reason.endswith("_changed"):
+        said["cache_missed_input_tokens"] = total
+    return {"cache_miss_reason": said}
+
+
+def _grown(total: int) -> int:
+    """Compact a conversation that grew too long."""
+    return total if total < 170_000 else 32_000
+
+
+def _pause(stage: Stage) -> float:
+    rng = stage.rng
+    return rng.uniform(320, 2400) if rng.random() < PAUSE_SHARE else rng.uniform(2, 95)
