@@ -7,13 +7,21 @@ from ninja import NinjaAPI
 
 from memoryhub import __version__
 from memoryhub.api import (
+    changes,
     errors,
+    extraction,
     invalidations,
     jobs,
+    memories,
+    memory_care,
     memory_files,
+    memory_search,
     openapi,
     prompt_cache,
+    prompt_cache_rules,
+    review,
     sessions,
+    tags,
     tool_policies,
     tool_results,
     transcript_imports,
@@ -27,7 +35,15 @@ ROUTERS = [
     invalidations.router,
     jobs.router,
     memory_files.router,  # before memories: its paths would pass for ids there
+    memory_search.router,
+    memory_care.router,
+    memories.router,
+    tags.router,
+    review.router,
+    changes.router,
+    extraction.router,
     prompt_cache.router,
+    prompt_cache_rules.router,
     transcript_imports.router,
 ]
 

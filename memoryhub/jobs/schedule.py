@@ -28,6 +28,7 @@ SCHEDULE = (
     Due("housekeeping", HOUR, per_workspace=False),
     Due("backup", DAY, per_workspace=False),
     Due("tend_ledger", HOUR),
+    Due("decay", DAY),
 )
 
 

@@ -7,19 +7,23 @@ from django.db.models import QuerySet
 from memoryhub.audit.models import ChangeSet
 from memoryhub.long_term_memory.models import MemoryVersion
 from memoryhub.workspaces.models import Workspace
+from memoryhub.workspaces.principals import Binding
 
 
 def list_change_sets(
-    workspace: Workspace, *, memory_id: str | None = None, action: str | None = None
+    workspace: Workspace, *, memory_id: str | None = None, action: str | None = None, binding: Binding | None = None
 ) -> QuerySet[ChangeSet]:
-    """Change sets of a workspace, or those of one memory."""
+    """Change sets of a workspace, or those of one memory; a bound key sees those that touched its scope."""
     rows = ChangeSet.objects.filter(workspace=workspace).select_related("reverts")
-    if memory_id is not None:
-        rows = rows.filter(
-            pk__in=MemoryVersion.objects.filter(workspace=workspace, memory__public_id=memory_id).values(
-                "change_set_id"
-            )
-        )
+    versions = MemoryVersion.objects.filter(workspace=workspace)
+    inside = {
+        f"memory__scope__{name}": getattr(binding, name)
+        for name in ("agent", "user", "project")
+        if getattr(binding, name, None)
+    }
+    if memory_id is not None or inside:
+        named = {"memory__public_id": memory_id} if memory_id is not None else {}
+        rows = rows.filter(pk__in=versions.filter(**named, **inside).values("change_set_id"))
     if action is not None:
         rows = rows.filter(action=action)
     return rows

@@ -261,15 +261,21 @@ def _tag_facet(workspace: Workspace, rows: MemoryQuerySet, sampled: list[int], m
     return [Facet(name, count, more) for name, count in found]
 
 
-def list_tags(workspace: Workspace, *, binding: Binding | None = None) -> list[dict[str, Any]]:
-    """Every tag that a memory outside the trash has, with how many, by name."""
-    links = MemoryTag.objects.filter(tag__workspace=workspace).exclude(memory__state=MemoryState.FORGOTTEN)
+def list_tag_rows(workspace: Workspace, *, binding: Binding | None = None) -> QuerySet[Tag]:
+    """Every tag that a memory outside the trash has, each with `count`, in no order yet."""
+    live = ~Q(memory_tags__memory__state=MemoryState.FORGOTTEN) & Q(memory_tags__isnull=False)
     for name in ("agent", "user", "project"):
         bound = getattr(binding, name, None)
         if bound:
-            links = links.filter(**{f"memory__scope__{name}": bound})
-    counted = links.values("tag__name").annotate(count=Count("id")).order_by("tag__name")
-    return [{"name": row["tag__name"], "count": row["count"]} for row in counted]
+            live &= Q(**{f"memory_tags__memory__scope__{name}": bound})
+    counted = Count("memory_tags", filter=live)
+    return Tag.objects.filter(workspace=workspace).annotate(count=counted).filter(count__gt=0)
+
+
+def list_tags(workspace: Workspace, *, binding: Binding | None = None) -> list[dict[str, Any]]:
+    """The tags in use with their counts, by name."""
+    rows = list_tag_rows(workspace, binding=binding).order_by("name", "id")
+    return [{"name": tag.name, "count": tag.count} for tag in rows]  # type: ignore[attr-defined]
 
 
 def count_states(workspace: Workspace) -> dict[str, int]:

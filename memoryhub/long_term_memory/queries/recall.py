@@ -250,9 +250,15 @@ def find_renderable(workspace: Workspace, ids: Sequence[str], *, binding: Bindin
     return [memory for memory in rows if memory.trust != Trust.QUARANTINED]
 
 
-def list_recalls(workspace: Workspace, *, session: str | None = None) -> QuerySet[RecallReceipt]:
-    """Receipts with their lines, the newest first after ordering."""
+def list_recalls(
+    workspace: Workspace, *, session: str | None = None, binding: Binding | None = None
+) -> QuerySet[RecallReceipt]:
+    """Receipts with their lines, in no order yet; a bound key sees recalls inside its binding."""
     rows = RecallReceipt.objects.filter(workspace=workspace).select_related("session")
     if session is not None:
         rows = rows.filter(session__sid=session)
+    for name in ("agent", "user", "project"):
+        bound = getattr(binding, name, None)
+        if bound:
+            rows = rows.filter(**{f"scope__{name}": bound})
     return rows.prefetch_related("items__memory")

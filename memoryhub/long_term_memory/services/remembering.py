@@ -102,31 +102,33 @@ def leave_embedding_job(workspace: Workspace) -> None:
 
 
 def _embed(checked: Sequence[Checked]) -> dict[int, bytes]:
-    """The packed vector of each draft by place; empty where the embedder is off or down."""
+    """The packed vector of each draft by place; empty where the embedder is off or down.
+
+    Neighbours in the source session are embedded as well and summed in; each distinct text is embedded once.
+    """
     embedder = embedders.current()
     if not embedder.model_id:
         return {}
-    texts = [f"{c.draft.subject}: {c.draft.content}" if c.draft.subject else c.draft.content for c in checked]
+    mixtures = [_mixture(c.draft) for c in checked]
+    texts = list(dict.fromkeys(text for mixture in mixtures for text, _ in mixture))
     try:
-        rows = embedder.embed(texts, "document")
-        with_context = [_with_context(embedder, row, c.draft) for row, c in zip(rows, checked, strict=True)]
+        rows = dict(zip(texts, embedder.embed(texts, "document"), strict=True))
     except embedders.EmbedderUnavailable:
         return {}
-    return {place: embedders.pack(row) for place, row in enumerate(with_context)}
+    return {
+        place: embedders.pack(sum((rows[text] * weight for text, weight in mixture), start=rows[mixture[0][0]] * 0))
+        for place, mixture in enumerate(mixtures)
+    }
 
 
-def _with_context(embedder: embedders.Embedder, row: embedders.Vectors, draft: MemoryDraft) -> embedders.Vectors:
-    """A vector summed with those of its neighbours in the source session."""
-    weighted = [
+def _mixture(draft: MemoryDraft) -> list[tuple[str, float]]:
+    """The texts whose vectors make a memory's, with their weights."""
+    own = f"{draft.subject}: {draft.content}" if draft.subject else draft.content
+    around = [
         *zip(draft.context_before, documents.BEFORE_TENTHS, strict=False),
         *zip(draft.context_after, documents.AFTER_TENTHS, strict=False),
     ]
-    if not weighted:
-        return row
-    neighbours = embedder.embed([text for text, _ in weighted], "document")
-    for neighbour, (_, tenths) in zip(neighbours, weighted, strict=True):
-        row = row + neighbour * (tenths / 10)
-    return row
+    return [(own, 1.0), *((text, tenths / 10) for text, tenths in around if text)]
 
 
 @dataclass

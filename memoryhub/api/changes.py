@@ -1,0 +1,53 @@
+"""Change sets: what was changed by whom and why, and taking it back."""
+
+from typing import Annotated, Any
+
+from ninja import Query, Router
+
+from memoryhub.api.auth import ApiRequest, requires
+from memoryhub.api.memories import writer_of
+from memoryhub.api.pagination import Cursor, Limit, page
+from memoryhub.api.schemas.memories import ChangeSetOut, ChangeSetPage, RevertIn, RevertOut, ShortText
+from memoryhub.long_term_memory import queries, services
+
+router = Router(tags=["Changes"])
+
+
+@router.get(
+    "/changes",
+    auth=requires("memories:read"),
+    response=ChangeSetPage,
+    operation_id="listChangeSets",
+    summary="Change sets, newest first",
+)
+def list_changes(
+    request: ApiRequest, limit: Limit, cursor: Cursor = None, memory: Annotated[ShortText | None, Query(None)] = None
+) -> Any:
+    """Every write belongs to one; `memory` names a memory whose changes are wanted."""
+    principal = request.principal
+    rows = queries.list_change_sets(principal.workspace, memory_id=memory, binding=principal.binding)
+    return page(rows, order=[("created_at", "desc"), ("id", "desc")], cursor=cursor, limit=limit, shape=ChangeSetOut.of)
+
+
+@router.post(
+    "/changes/{change_set_id}/revert",
+    auth=requires("memories:write"),
+    response=RevertOut,
+    operation_id="revertChangeSet",
+    summary="Take a change set back",
+)
+def revert_change_set(request: ApiRequest, change_set_id: str, body: RevertIn | None = None) -> Any:
+    """A change set of its own. Memories that changed since are listed and left alone, unless `force` is set."""
+    asked = body or RevertIn()
+    result = services.revert_change_set(
+        writer=writer_of(request, asked.reason),
+        change_set_id=change_set_id,
+        force=asked.force,
+        dry_run=asked.dry_run,
+    )
+    return RevertOut(
+        reverted=result.reverted,
+        skipped=result.skipped,
+        change_set=result.change_set.public_id if result.change_set else None,
+        dry_run=asked.dry_run,
+    )
