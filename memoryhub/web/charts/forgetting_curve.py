@@ -182,7 +182,7 @@ def _layout(policy: DecayPolicy, curve: Curve, start: datetime, end: datetime) -
                 }
             )
     return {
-        "xaxis": {"type": "date", "range": [_local(start), _local(end)]},
+        "xaxis": {"type": "date", "nticks": 6, "range": [_local(start), _local(end)]},
         "yaxis": {"range": [0, 1.05], "tickformat": ".1f", "nticks": 6},
         "shapes": shapes,
         "annotations": notes,
