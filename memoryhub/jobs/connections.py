@@ -4,6 +4,7 @@ The server ends threads that idle, and Django keeps one connection a thread; a c
 until the garbage collector happens to pass. So whenever a thread opens one, those of ended threads are closed.
 """
 
+import os
 import threading
 import weakref
 from typing import Any
@@ -22,9 +23,9 @@ def close_those_of_ended_threads() -> None:
 def _on_connection(sender: Any, connection: Any, **kwargs: Any) -> None:
     if connection.vendor != "sqlite" or connection.is_in_memory_db():
         return
-    alive = {thread.native_id for thread in threading.enumerate()} | {threading.get_native_id()}
     with _lock:
-        gone = [native_id for native_id in _open if native_id not in alive]
+        alive = _native_ids()
+        gone = [native_id for native_id in _open if native_id not in alive] if alive else []
         ended = [_open.pop(native_id) for native_id in gone]
         _open[threading.get_native_id()] = (weakref.ref(connection), connection.connection)
     for wrapper, raw in ended:
@@ -32,3 +33,15 @@ def _on_connection(sender: Any, connection: Any, **kwargs: Any) -> None:
         if kept is not None and kept.connection is raw:
             kept.connection = None
         raw.close()
+
+
+def _native_ids() -> set[int]:
+    """Return the ids of this process's threads as the kernel knows them; empty where it can't be asked.
+
+    Python's own list won't do: it lacks the server's threads until they ask for themselves, and closing a connection that
+    such a thread is using brings the process down.
+    """
+    try:
+        return {int(name) for name in os.listdir("/proc/self/task")}
+    except OSError:
+        return set()
