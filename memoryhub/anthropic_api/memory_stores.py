@@ -101,7 +101,9 @@ def _update_store(request: WireRequest, store_id: str) -> Any:
 
 
 def _metadata(body: dict[str, Any]) -> dict[str, str | None]:
-    value = body.get("metadata") or {}
+    value = body.get("metadata")
+    if value is None:
+        return {}
     if not isinstance(value, dict):
         raise BadRequest("metadata: input should be an object.")
     return {read_text({"key": key}, "key") or "": read_text(value, key) for key in value}
