@@ -14,6 +14,7 @@ CURVES: tuple[CurveName, ...] = ("seed", "half_life")
 SECONDS_PER_DAY = 86_400
 MAX_DAYS = 36_500  # a hundred years: what lies further away is "never"
 IMPORT_GRACE_DAYS = 30  # an imported memory is not archived by itself sooner than this after its import
+FIRST_DAYS = 1  # nothing is archived sooner after its last use, however unimportant: it was wanted just now
 TRASH_DAYS = 30  # how long a forgotten memory can still be restored
 
 
@@ -113,6 +114,8 @@ def draw_curve(facts: MemoryFacts, policy: DecayPolicy) -> Curve:
     loss = policy.daily_loss(facts.access_count)
     fades_at = _crossing(facts, loss, floor, policy.fade_threshold)
     archives_at = _crossing(facts, loss, floor, policy.archive_threshold)
+    if archives_at is not None:
+        archives_at = max(archives_at, facts.idle_since + timedelta(days=FIRST_DAYS))
     if archives_at is not None and facts.imported_at is not None:
         archives_at = max(archives_at, facts.imported_at + timedelta(days=IMPORT_GRACE_DAYS))
     return Curve(facts.importance, facts.idle_since, loss, floor, fades_at, archives_at)

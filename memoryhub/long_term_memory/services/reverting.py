@@ -4,11 +4,13 @@ from dataclasses import dataclass, field
 
 from django.db import connection, transaction
 
-from memoryhub.audit.models import ChangeSet
+from memoryhub.audit.models import AuditEvent, ChangeSet
 from memoryhub.audit.services import open_change_set
 from memoryhub.common import clock, errors
 from memoryhub.long_term_memory.models import Memory, MemoryState, MemoryVersion, Operation
+from memoryhub.long_term_memory.queries.policy import read_policy_book
 from memoryhub.long_term_memory.services import revisions as revising
+from memoryhub.long_term_memory.services.decaying import redraw_under, store_rules
 from memoryhub.long_term_memory.services.editing import take_form
 from memoryhub.long_term_memory.services.forgetting import close_reviews
 from memoryhub.long_term_memory.services.writer import OutsideBinding, Writer
@@ -19,6 +21,11 @@ CHUNK = 500
 class UnknownChangeSet(errors.NotFound):
     slug = "unknown-change-set"
     title = "Unknown change set"
+
+
+class NothingToRevert(errors.Conflict):
+    slug = "nothing-to-revert"
+    title = "There is nothing to take back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +83,23 @@ def _revert(writer: Writer, change_set: ChangeSet, force: bool) -> Reverted:
         reverts=change_set,
     )
     revising.commit(writer=writer, action="revert", revisions=kept, now=now, change_set=undo)
+    restored_rules = _revert_policy(writer, change_set, undo)
+    if not kept and not skipped and not restored_rules:
+        raise NothingToRevert("This change set touched no memories.")
     close_reviews([r.memory.pk for r in kept if r.memory.state == MemoryState.FORGOTTEN][:CHUNK], now)
     return Reverted(len(kept), skipped, undo)
+
+
+def _revert_policy(writer: Writer, change_set: ChangeSet, undo: ChangeSet) -> bool:
+    """Put the decay rules back that a change of policy replaced, and draw the curves by them."""
+    event = AuditEvent.objects.filter(change_set=change_set, subject_type="decay_policy").first()
+    if event is None:
+        return False
+    before = event.detail.get("before") or {"base": {}, "by_kind": {}, "by_tag": {}}
+    book = read_policy_book(before["base"], before["by_kind"], before["by_tag"])
+    store_rules(writer, book, clock.now(), undo)
+    redraw_under(writer, book, undo)
+    return True
 
 
 def _reaches(writer: Writer, memory: Memory) -> bool:
