@@ -209,6 +209,7 @@ FILE_UPLOAD_TEMP_DIR = DATA_DIR
 ANTHROPIC_UPSTREAM = env.text("MEMORYHUB_ANTHROPIC_UPSTREAM", "https://api.anthropic.com")
 ANTHROPIC_API_KEY = env.secret("MEMORYHUB_ANTHROPIC_API_KEY")
 EXTRACTION_MODEL = env.text("MEMORYHUB_EXTRACTION_MODEL", "claude-haiku-5-5")  # reads sessions for what is worth keeping
+FINGERPRINT_DAYS = env.integer("MEMORYHUB_FINGERPRINT_DAYS", 30, least=1, most=3650)  # hashes of requests, for the doctor
 TRANSCRIPT_DIRS = env.words("MEMORYHUB_TRANSCRIPT_DIRS")  # folders of transcripts that the hub itself may read
 FILE_ROOTS = env.words("MEMORYHUB_FILE_ROOTS")  # folders whose files the hub may fingerprint and watch
 # Tool results: what one session, and what a workspace's shared results may take, and who goes first when it is full.

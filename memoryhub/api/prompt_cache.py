@@ -55,7 +55,8 @@ def record_usage(
     """One response or up to 1,000. Recording one again, in any order, changes nothing; later numbers complete earlier ones."""
     items = body if isinstance(body, list) else [body]
     reports = [item.report(bound_place(request.principal, item)) for item in items]
-    recorded = record_reports(workspace=request.principal.workspace, reports=reports)
+    requests = [sent for item in items if (sent := item.sent_request()) is not None]
+    recorded = record_reports(workspace=request.principal.workspace, reports=reports, requests=requests)
     return Status(201, RecordedOut.of(recorded, [report.message_id or report.request_id for report in reports]))
 
 

@@ -20,6 +20,7 @@ from memoryhub.prompt_cache.domain.transcripts import (
     parse_line,
 )
 from memoryhub.prompt_cache.models import TranscriptFile
+from memoryhub.prompt_cache.services.doctor import leave_diagnosis
 from memoryhub.prompt_cache.services.transcript_files import known_positions, save_positions
 from memoryhub.prompt_cache.services.usage import record_usage
 from memoryhub.prompt_cache.transcript_reader import (
@@ -148,6 +149,8 @@ class _Run:
         for file in files:
             self._read_file(file, known.get(file.path))
         self._write()
+        if self.result.created or self.result.updated:
+            leave_diagnosis(workspace=self.workspace)
         self._show_progress()
 
     def _read_file(self, file: FoundFile, known: TranscriptFile | None) -> None:

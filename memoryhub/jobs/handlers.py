@@ -8,16 +8,18 @@ from collections.abc import Callable
 from typing import Any
 
 from memoryhub.flows import memory_uploads, transcript_jobs
-from memoryhub.jobs import backups, housekeeping, ledger, memories
+from memoryhub.jobs import backups, doctor, housekeeping, ledger, memories
 from memoryhub.work.models import Job
 
 Handler = Callable[[Job], dict[str, Any]]
 HANDLERS: dict[str, Handler] = {
     "backup": backups.run,
     "decay": memories.run_decay,
+    "diagnose": doctor.run_diagnosis,
     "embed_memories": memories.run_embedding,
     "erase": memories.run_erase,
     "extract": memories.run_extraction,
+    "forget_bodies": doctor.run_forgetting,
     "housekeeping": housekeeping.run,
     memory_uploads.JOB_KIND: memory_uploads.run_import_job,
     "import_transcripts": transcript_jobs.run_import_job,

@@ -28,6 +28,7 @@ SCHEDULE = (
     Due("housekeeping", HOUR, per_workspace=False),
     Due("backup", DAY, per_workspace=False),
     Due("tend_ledger", HOUR),
+    Due("forget_bodies", 5 * MINUTE, per_workspace=False),
     Due("decay", DAY),
 )
 

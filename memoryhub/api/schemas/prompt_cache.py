@@ -11,6 +11,7 @@ from memoryhub.api.schemas.base import InShape
 from memoryhub.prompt_cache.domain import money
 from memoryhub.prompt_cache.domain.reports import UsageReport
 from memoryhub.prompt_cache.queries import ListedPrice, UnpricedModel
+from memoryhub.prompt_cache.services.doctor import SentRequest
 from memoryhub.prompt_cache.services.price_book import PriceDraft, Repricing
 from memoryhub.prompt_cache.services.usage import BookedResponse, RecordedUsage
 
@@ -58,8 +59,16 @@ class UsageIn(InShape):
 
     def report(self, bound: dict[str, str]) -> UsageReport:
         """As the ledger takes it, with what the key is bound to filled in."""
-        values = {name: getattr(self, name) for name in UsageReport.__slots__}
+        values = {name: getattr(self, name) for name in UsageReport.__slots__ if hasattr(self, name)}
         return UsageReport(**{**values, **bound})
+
+
+    def sent_request(self) -> SentRequest | None:
+        """The request behind the response, where it came along."""
+        if self.request is None:
+            return None
+        no_change = "diagnostics" in self.model_fields_set and self.diagnostics is None
+        return SentRequest(self.message_id or self.request_id, self.request, no_change)
 
 
 class BookedOut(Schema):

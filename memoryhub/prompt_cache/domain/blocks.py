@@ -18,6 +18,7 @@ from memoryhub.prompt_cache.domain import rulebook
 from memoryhub.prompt_cache.domain.rulebook import RuleVersion
 
 Json = Any
+DIGEST_BYTES = 16  # enough to tell blocks apart, half the room where they are stored
 BYTES_PER_TOKEN = 4  # English text and JSON under current tokenizers; only for requests that nobody has billed yet
 THINKING_TYPES = ("thinking", "redacted_thinking")
 _KEYED_ORDER_SECTIONS = ("tools", "system", "messages")
@@ -214,4 +215,4 @@ def canonical_digest(block: Block) -> bytes:
 def block_digest(role: bytes, data: bytes) -> bytes:
     digest = hashlib.sha256(role + b"\x00")
     digest.update(data)
-    return digest.digest()
+    return digest.digest()[:DIGEST_BYTES]

@@ -15,6 +15,7 @@ from memoryhub.prompt_cache.domain.sightings import Sighting
 from memoryhub.prompt_cache.domain.usage import EXCLUDING_FLAGS, IMPLAUSIBLE
 
 PRICED, UNPRICED, EXCLUDED = 0, 1, 2
+CUT_STREAM = "cut_stream"  # the response failed on its way; its usage is partial
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Entry:
 def book_entry(seen: Sighting, book: PriceBook) -> Entry:
     """Book a sighting: what can't be right is left out of sums, what has no price has no dollars."""
     tokens = seen.stated.tokens()
-    flags = seen.stated.flags(seen.convention)
+    flags = seen.stated.flags(seen.convention) + ((CUT_STREAM,) if seen.cut else ())
     if not EXCLUDING_FLAGS.isdisjoint(flags):
         return Entry(EXCLUDED, tokens, 0, 0, flags)
     cost = _price(seen, tokens, book)

@@ -32,6 +32,7 @@ class UsageReport:
     project: str = ""
     user: str = ""
     diagnostics: Any = None
+    cut: bool = False  # the stream ended before the response did
 
 
 def sightings_of_report(report: UsageReport, now: datetime) -> list[Sighting]:
@@ -64,6 +65,7 @@ def sightings_of_report(report: UsageReport, now: datetime) -> list[Sighting]:
                 request_id=report.request_id,
                 place=Place(report.session, report.project, report.agent, report.user, chain),
                 diagnostics=report.diagnostics if part.index == 0 else None,
+                cut=report.cut,
             )
         )
     return sightings

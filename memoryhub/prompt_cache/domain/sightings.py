@@ -63,6 +63,7 @@ class Sighting:
     sidechain: bool = False
     # Which transcript is credited: the smaller text wins. Empty for what was declared.
     credit: str = ""
+    cut: bool = False  # the stream ended early, so later counters may be missing
 
     @property
     def is_transcript(self) -> bool:
@@ -104,6 +105,7 @@ class Joined:
             started_at=told.started_at or found.started_at,
             ended_at=told.ended_at or found.ended_at,
             diagnostics=told.diagnostics if told.diagnostics is not None else found.diagnostics,
+            cut=False,
         )
 
 
@@ -142,6 +144,7 @@ def join(left: Sighting, right: Sighting) -> Sighting:
         diagnostics=_fuller(left.diagnostics, right.diagnostics),
         sidechain=left.sidechain,
         credit=first.credit,
+        cut=left.cut and right.cut,
     )
 
 

@@ -5,10 +5,11 @@ the markers it really carried. Shapes come from bodies, from stored fingerprints
 of the cached prefix alone. Replaying `actual` must reproduce the billed counters; how far it does is the calibration error.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
+from itertools import pairwise
 
 from memoryhub.prompt_cache.domain import rulebook
 from memoryhub.prompt_cache.domain.blocks import Prompt, positions
@@ -88,17 +89,18 @@ def shape_of(
     output_tokens: int = 0,
     modifiers: Modifiers = NO_MODIFIERS,
     chain: str = "",
+    known: Mapping[bytes, int] | None = None,
 ) -> Shape:
-    """Return a request's shape; the billed tokens are apportioned to its blocks by byte length."""
+    """Return a request's shape; `known` has the exact tokens of prefixes, by hash (known_ends)."""
+    known = known_ends([(prompt, billed)]) if known is None else known
     rules = rulebook.rules_at(started_at)
     total = billed.prompt if billed and billed.prompt else prompt.estimated_tokens
-    weight = max(1, prompt.total_weight)
     sections = [block.section for block in prompt.blocks]
     return Shape(
         started=started_at.timestamp(),
         readable=_readable(started_at, first_byte_at),
         prefix_hashes=tuple(prompt.prefix_hashes),
-        cumulative_tokens=_anchored(prompt, billed, [total * part // weight for part in prompt.cumulative_weights]),
+        cumulative_tokens=_cumulative_tokens(prompt, total, known),
         positions=tuple(positions(prompt.blocks, rules)),
         can_carry=tuple(block.can_carry for block in prompt.blocks),
         tools_end=_last_index(sections, "tools"),
@@ -121,21 +123,34 @@ def _readable(started_at: datetime, first_byte_at: datetime | None) -> float:
     return first_byte_at.timestamp() if first_byte_at else started_at.timestamp() + SOONEST_FIRST_BYTE_SECONDS
 
 
-def _anchored(prompt: Prompt, billed: Tokens | None, shares: list[int]) -> tuple[int, ...]:
-    """Return cumulative tokens, stretched so that the last marker lies where the bill says it does.
+def known_ends(requests: Iterable[tuple[Prompt, Tokens | None]]) -> dict[bytes, int]:
+    """Return the exact tokens of every prefix that a bill names: what was read and written ends at the last marker."""
+    known: dict[bytes, int] = {}
+    for prompt, billed in requests:
+        markers = prompt.effective_markers()
+        if billed is not None and markers and cached_tokens(billed):
+            known[prompt.prefix_hashes[markers[-1][0]]] = cached_tokens(billed)
+    return known
 
-    The bill names one boundary exactly: read + written tokens end at the last marker. Before and behind it the tokens
-    are apportioned by length.
-    """
-    markers = prompt.effective_markers()
-    if billed is None or not markers or not cached_tokens(billed):
-        return tuple(shares)
-    last, known, weights = markers[-1][0], cached_tokens(billed), prompt.cumulative_weights
-    before, behind = max(1, weights[last]), max(1, weights[-1] - weights[last])
-    return tuple(
-        known * weight // before if index <= last else known + billed.input * (weight - weights[last]) // behind
-        for index, weight in enumerate(weights)
-    )
+
+def _cumulative_tokens(prompt: Prompt, total: int, known: Mapping[bytes, int]) -> tuple[int, ...]:
+    """Return tokens up to each block: exact where a bill names the prefix, in between apportioned by byte length."""
+    weights = prompt.cumulative_weights
+    last = len(weights) - 1
+    anchors = [(-1, 0)]
+    for index, prefix in enumerate(prompt.prefix_hashes):
+        tokens = known.get(prefix)
+        if tokens is not None and index < last and anchors[-1][1] <= tokens <= total:
+            anchors.append((index, tokens))
+    anchors.append((last, total))
+    cumulative: list[int] = []
+    for (start, before), (end, after) in pairwise(anchors):
+        base = weights[start] if start >= 0 else 0
+        span = max(1, weights[end] - base) if end >= 0 else 1
+        cumulative += [
+            before + (after - before) * (weights[index] - base) // span for index in range(start + 1, end + 1)
+        ]
+    return tuple(cumulative)
 
 
 def _last_index(sections: Sequence[str], name: str) -> int | None:
@@ -240,7 +255,7 @@ def replay(shapes: Sequence[Shape], plan: str, find_tariff: FindTariff) -> Repla
     earlier: dict[str, Shape] = {}
     for shape in shapes:
         if plan == "keepalive" and shape.chain in earlier:
-            count, price = _keep_alive(earlier[shape.chain], shape, cache, find_tariff)
+            count, price = keep_alive(earlier[shape.chain], shape, cache, find_tariff)
             pings += count
             cost = None if cost is None or price is None else cost + price
         counters = bill(shape, plan_markers(plan, shape), cache)
@@ -251,7 +266,7 @@ def replay(shapes: Sequence[Shape], plan: str, find_tariff: FindTariff) -> Repla
     return Replay(plan, tuple(bills), pings, cost)
 
 
-def _keep_alive(before: Shape, after: Shape, cache: Cache, find_tariff: FindTariff) -> tuple[int, int | None]:
+def keep_alive(before: Shape, after: Shape, cache: Cache, find_tariff: FindTariff) -> tuple[int, int | None]:
     """Ping the last prefix through a pause, up to the limit at which a rebuild is cheaper; return count and price."""
     last = before.last_cacheable
     gap = after.started - before.started

@@ -2,6 +2,17 @@
 
 from memoryhub.prompt_cache.models.ledger import DailyUsage, Dimension, LedgerState, RecordState, UsageRecord
 from memoryhub.prompt_cache.models.prices import Price
+from memoryhub.prompt_cache.models.requests import Diagnosis, RequestFingerprint
 from memoryhub.prompt_cache.models.transcript_files import TranscriptFile
 
-__all__ = ["DailyUsage", "Dimension", "LedgerState", "Price", "RecordState", "TranscriptFile", "UsageRecord"]
+__all__ = [
+    "DailyUsage",
+    "Diagnosis",
+    "Dimension",
+    "LedgerState",
+    "Price",
+    "RecordState",
+    "RequestFingerprint",
+    "TranscriptFile",
+    "UsageRecord",
+]

@@ -138,11 +138,12 @@ class Dimension(models.TextChoices):
     PROJECT = "project", "project"
     AGENT = "agent", "agent"
     USER = "user", "user"
+    SESSION = "session", "session"
     UNPRICED = "unpriced", "unpriced model"
 
 
 class DailyUsage(models.Model):
-    """The sums of one local day, in total or for one model, project, agent or user."""
+    """The sums of one local day, in total or for one model, project, agent, user or session."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="daily_usage", db_index=False)
     dimension = models.CharField(max_length=10, choices=Dimension.choices)

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection, models
 from psycopg.types.json import Jsonb
 
-from memoryhub.prompt_cache.domain.entries import Entry
+from memoryhub.prompt_cache.domain.entries import CUT_STREAM, Entry
 from memoryhub.prompt_cache.domain.sightings import Joined, Place, Sighting, from_json, to_json
 from memoryhub.prompt_cache.domain.usage import STATED_FIELDS, Stated
 from memoryhub.prompt_cache.models import UsageRecord
@@ -44,6 +44,7 @@ def known_from_row(row: UsageRecord) -> Joined:
             diagnostics=row.diagnostics,
             sidechain=row.sidechain,
             credit=row.credit,
+            cut=CUT_STREAM in row.flags,
         )
     )
 

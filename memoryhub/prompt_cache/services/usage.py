@@ -16,6 +16,7 @@ from memoryhub.prompt_cache.domain.sightings import Joined, Sighting
 from memoryhub.prompt_cache.domain.usage import UsageError
 from memoryhub.prompt_cache.models import LedgerState, UsageRecord
 from memoryhub.prompt_cache.price_books import get_price_book
+from memoryhub.prompt_cache.services.doctor import SentRequest, examine
 from memoryhub.prompt_cache.services.rollups import RollUpChanges, lock_ledger
 from memoryhub.prompt_cache.services.rows import KEYS_PER_QUERY, known_from_row, row_values, upsert
 from memoryhub.work.services import enqueue_job
@@ -93,8 +94,13 @@ def _ask_for_tending(workspace: Workspace, state: LedgerState) -> None:
     enqueue_job(workspace=workspace, kind="tend_ledger", idempotency_key=key)
 
 
-def record_reports(*, workspace: Workspace, reports: Sequence[UsageReport]) -> RecordedUsage:
-    """Record what callers report about responses; one report that can't be read refuses all of them, with its place."""
+def record_reports(
+    *, workspace: Workspace, reports: Sequence[UsageReport], requests: Sequence[SentRequest] = ()
+) -> RecordedUsage:
+    """Record what callers report about responses; one report that can't be read refuses all of them, with its place.
+
+    The requests behind them, where they came along, are compared with the ones before and then forgotten but for hashes.
+    """
     now = clock.now()
     sightings: list[Sighting] = []
     problems = []
@@ -107,7 +113,11 @@ def record_reports(*, workspace: Workspace, reports: Sequence[UsageReport]) -> R
         raise BadReportError(f"{problems[0]['field']}: {problems[0]['message']}.", errors=problems)
     with transaction.atomic():
         ensure_sessions(workspace=workspace, sids=[report.session for report in reports])
-        return record_usage(workspace=workspace, sightings=sightings)
+        recorded = record_usage(workspace=workspace, sightings=sightings)
+        sent = {one.message_id for one in requests}
+        news = [key for key, status in recorded.statuses.items() if status != "unchanged" or key in sent]
+        examine(workspace=workspace, message_ids=news, requests=requests)
+        return recorded
 
 
 def join_sightings(sightings: Iterable[Sighting]) -> dict[PartKey, Joined]:

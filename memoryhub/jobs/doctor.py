@@ -1,0 +1,19 @@
+"""The doctor's work by the clock."""
+
+from typing import Any
+
+from memoryhub.common import errors
+from memoryhub.prompt_cache.services.doctor import diagnose_pending, forget_kept_bodies
+from memoryhub.work.models import Job
+
+
+def run_diagnosis(job: Job) -> dict[str, Any]:
+    """Diagnose what was recorded in bulk."""
+    if job.workspace is None:
+        raise errors.Invalid("A diagnosis belongs to a workspace.")
+    return {"diagnosed": diagnose_pending(workspace=job.workspace)}
+
+
+def run_forgetting(job: Job) -> dict[str, Any]:
+    """Forget request bodies whose hour is over, and old fingerprints."""
+    return {"bodies": forget_kept_bodies()}

@@ -1,0 +1,292 @@
+"""The doctor over recorded requests: fingerprints are kept, each request is compared with the one before it.
+
+Bodies are not kept. Of each conversation the last one stays compressed for at most 65 minutes, so that the next request can be
+compared text by text; then hashes and lengths remain. Excerpts of the differing text are stored only where the workspace says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import F, Q, QuerySet
+
+from memoryhub.common import clock
+from memoryhub.prompt_cache.domain.blocks import Prompt
+from memoryhub.prompt_cache.domain.doctor import Diagnosis as Answer
+from memoryhub.prompt_cache.domain.doctor import diagnose
+from memoryhub.prompt_cache.domain.exchange import Exchange, find_tariff
+from memoryhub.prompt_cache.domain.exchange_body import names_previous, reason_of
+from memoryhub.prompt_cache.domain.fingerprint import keep_body, pack, read_kept_body, unpack
+from memoryhub.prompt_cache.domain.pricing import PriceBook
+from memoryhub.prompt_cache.domain.request_body import BadRequestBody, read_prompt
+from memoryhub.prompt_cache.models import Diagnosis, RecordState, RequestFingerprint, UsageRecord
+from memoryhub.prompt_cache.price_books import get_price_book
+from memoryhub.prompt_cache.queries.replays import modifiers_of, tokens_of
+from memoryhub.work.services import enqueue_job
+from memoryhub.workspaces.models import Workspace
+
+BODY_KEPT_MINUTES = 60  # the longest lifetime of a cache entry; the sweep comes every five minutes, so 65 at the most
+PENDING_SECONDS = 10  # bulk diagnoses are gathered for so long
+EXAMINED_AT_ONCE = 20  # more responses in one call are left to a job
+CHUNK = 1_000
+EXCERPTS_SETTING = "doctor_excerpts"  # in a workspace's settings: true keeps excerpts of the differing text
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """The request behind a recorded response."""
+
+    message_id: str
+    body: Any
+    answered_no_change: bool = False  # the response carried `"diagnostics": null`
+
+
+def examine(*, workspace: Workspace, message_ids: Sequence[str], requests: Iterable[SentRequest] = ()) -> None:
+    """Keep the fingerprints of these responses' requests and diagnose them; many without bodies are left to a job."""
+    sent = {one.message_id: one for one in requests}
+    now_ids = list(message_ids) if len(message_ids) <= EXAMINED_AT_ONCE else [key for key in message_ids if key in sent]
+    if len(now_ids) < len(message_ids):
+        leave_diagnosis(workspace=workspace)
+    records = UsageRecord.objects.of(workspace).responses().filter(message_id__in=now_ids)
+    examiner = _Examiner(workspace)
+    for record in sorted(records, key=lambda one: (one.occurred_at, one.pk)):
+        examiner.examine(record, sent.get(record.message_id))
+    examiner.store()
+
+
+def leave_diagnosis(*, workspace: Workspace) -> None:
+    """Leave a job that diagnoses what was recorded without it; calls within ten seconds share one."""
+    now = clock.now()
+    slot = int(now.timestamp()) // PENDING_SECONDS
+    key = f"diagnose:{workspace.pk}:{slot}"
+    enqueue_job(
+        workspace=workspace, kind="diagnose", idempotency_key=key, run_after=now + timedelta(seconds=PENDING_SECONDS)
+    )
+
+
+def diagnose_pending(*, workspace: Workspace) -> int:
+    """Diagnose all responses that were recorded without it, chain by chain; return how many."""
+    pending = UsageRecord.objects.of(workspace).responses().filter(diagnosis__isnull=True)
+    done = 0
+    for chain in pending.values_list("chain", flat=True).order_by("chain").distinct():
+        while records := list(pending.filter(chain=chain).order_by("occurred_at", "id")[:CHUNK]):
+            examiner = _Examiner(workspace)
+            previous = (
+                _before(records[0], UsageRecord.objects.of(workspace).responses().filter(chain=chain))
+                if chain
+                else None
+            )
+            for record in records:
+                examiner.compare_usage(previous, record)
+                previous = record if chain else None
+            examiner.store()
+            done += len(records)
+    return done
+
+
+def forget_kept_bodies() -> int:
+    """Forget bodies whose time is over, and fingerprints older than the retention; return how many bodies."""
+    now = clock.now()
+    due = RequestFingerprint.objects.filter(kept_until__lte=now)
+    forgotten = due.update(kept_body=None, kept_until=None)
+    oldest = now - timedelta(days=settings.FINGERPRINT_DAYS)
+    RequestFingerprint.objects.filter(created_at__lt=oldest).delete()
+    return forgotten
+
+
+def conversation_key(prompt: Prompt) -> str:
+    """Return what two requests of one conversation share: its first message."""
+    first = next((block for block in prompt.blocks if block.section == "messages"), None)
+    return first.digest.hex() if first else ""
+
+
+def static_key(prompt: Prompt) -> str:
+    """Return what two requests of one agent share: tools and system prompt."""
+    digest = hashlib.sha256()
+    for block in prompt.blocks:
+        if block.section != "messages":
+            digest.update(block.digest)
+    return digest.hexdigest()[:32]
+
+
+class _Examiner:
+    """Compares records with their predecessors and writes what it found at the end, in one statement."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.book: PriceBook = get_price_book(workspace)
+        self.keep_excerpts = workspace.settings.get(EXCERPTS_SETTING) is True
+        self.found: list[Diagnosis] = []
+        self.now = clock.now()
+
+    def examine(self, record: UsageRecord, sent: SentRequest | None) -> None:
+        """Diagnose one record, with its request where it came along or its fingerprint is known."""
+        prompt = self._keep(record, sent) if sent else None
+        if prompt is None:
+            stored = RequestFingerprint.objects.filter(record=record).first()
+            prompt = self._prompt_of(stored) if stored else None
+        if prompt is None:
+            chain = UsageRecord.objects.of(self.workspace).responses().filter(chain=record.chain)
+            self.compare_usage(_before(record, chain) if record.chain else None, record)
+            return
+        previous, old_prompt = self._previous(record, prompt, sent)
+        no_change = sent is not None and sent.answered_no_change and names_previous(sent.body)
+        current = replace(_exchange(record, prompt), provider_saw_no_change=no_change)
+        before = _exchange(previous, old_prompt) if previous else None
+        self._note(record, previous, current, self._ask(before, current, record))
+
+    def compare_usage(self, previous: UsageRecord | None, record: UsageRecord) -> None:
+        """Diagnose from usage and time alone."""
+        current = _exchange(record, None)
+        before = _exchange(previous, None) if previous else None
+        self._note(record, previous, current, self._ask(before, current, record))
+
+    def store(self) -> None:
+        """Write the diagnoses; one that exists is replaced."""
+        names = [field.name for field in Diagnosis._meta.concrete_fields if field.name not in ("record", "created_at")]
+        Diagnosis.objects.bulk_create(
+            self.found, batch_size=200, update_conflicts=True, unique_fields=["record"], update_fields=names
+        )
+
+    def _ask(self, before: Exchange | None, current: Exchange, record: UsageRecord) -> Answer:
+        size = current.tokens.prompt if current.tokens else 0
+        tariff = find_tariff(self.book, record.model, record.occurred_at, size, modifiers_of(record))
+        return diagnose(before, current, (), tariff)
+
+    def _keep(self, record: UsageRecord, sent: SentRequest) -> Prompt | None:
+        """Store the request's fingerprint, and its body for the next comparison."""
+        try:
+            prompt = read_prompt(sent.body, model=record.model)
+        except BadRequestBody:
+            return None
+        RequestFingerprint.objects.update_or_create(
+            record=record,
+            defaults={
+                "packed": pack(prompt),
+                "conversation": conversation_key(prompt),
+                "static": static_key(prompt),
+                "kept_body": keep_body(sent.body) or None,
+                "kept_until": self.now + timedelta(minutes=BODY_KEPT_MINUTES),
+                "created_at": self.now,
+            },
+        )
+        return prompt
+
+    def _previous(
+        self, record: UsageRecord, prompt: Prompt, sent: SentRequest | None
+    ) -> tuple[UsageRecord | None, Prompt | None]:
+        """Return the request that this one continues, with its prompt; older bodies of the conversation are let go.
+
+        1. the message that the request itself names
+        2. the latest of the same chain that begins with the same first message, or has tools, system and some message in common
+        3. without a chain, the latest of the last 65 minutes with the same first message
+        """
+        stored = self._fingerprints_before(record)
+        named = _named_previous(sent)
+        found = stored.filter(record__message_id=named).first() if named else None
+        if found is None:
+            found = self._continued(record, prompt, stored)
+        if found is None:
+            return None, None
+        old = self._prompt_of(found)
+        RequestFingerprint.objects.filter(pk=found.pk).update(kept_body=None, kept_until=None)
+        return found.record, old
+
+    def _fingerprints_before(self, record: UsageRecord) -> QuerySet[RequestFingerprint]:
+        earlier = Q(record__occurred_at__lt=record.occurred_at) | Q(
+            record__occurred_at=record.occurred_at, record__lt=record.pk
+        )
+        return (
+            RequestFingerprint.objects.filter(earlier, record__workspace=self.workspace)
+            .select_related("record")
+            .order_by("-record__occurred_at", "-record")
+        )
+
+    def _continued(
+        self, record: UsageRecord, prompt: Prompt, stored: QuerySet[RequestFingerprint]
+    ) -> RequestFingerprint | None:
+        conversation, static = conversation_key(prompt), static_key(prompt)
+        if not record.chain:
+            since = record.occurred_at - timedelta(minutes=BODY_KEPT_MINUTES)
+            recent = stored.filter(record__chain="", record__occurred_at__gte=since)
+            return recent.filter(conversation=conversation).first() if conversation else None
+        chain = stored.filter(record__chain=record.chain)
+        candidate = chain.filter(Q(conversation=conversation) | Q(static=static)).first()
+        if candidate is None or candidate.conversation == conversation:
+            return candidate
+        shared = {block.digest for block in prompt.blocks if block.section == "messages"}
+        old = unpack(bytes(candidate.packed))
+        if any(block.digest in shared for block in old.blocks if block.section == "messages"):
+            return candidate
+        return chain.filter(conversation=conversation).first()
+
+    def _prompt_of(self, stored: RequestFingerprint) -> Prompt:
+        """Return the stored request: whole while its body is kept, else its hashes."""
+        if stored.kept_body and stored.kept_until and stored.kept_until > self.now:
+            return read_prompt(read_kept_body(bytes(stored.kept_body)), model=stored.record.model)
+        return unpack(bytes(stored.packed))
+
+    def _note(self, record: UsageRecord, previous: UsageRecord | None, current: Exchange, answer: Answer) -> None:
+        keep = self.keep_excerpts
+        self.found.append(
+            Diagnosis(
+                record=record,
+                workspace=self.workspace,
+                previous=previous,
+                occurred_at=record.occurred_at,
+                session=record.session,
+                project=record.project,
+                model=record.model,
+                verdict=answer.verdict,
+                cause=answer.cause,
+                detail=answer.detail or "",
+                path=answer.path or "",
+                kind=answer.kind or "",
+                offset=answer.offset,
+                before=(answer.before or "") if keep else "",
+                after=(answer.after or "") if keep else "",
+                fix=answer.fix,
+                also=list(answer.also),
+                basis=answer.basis,
+                expected_tokens=answer.expected_tokens,
+                read_tokens=answer.read_tokens,
+                missed_tokens=answer.missed_tokens,
+                missed_pico=answer.missed_pico,
+                reported=answer.reported and answer.verdict != "first",
+                provider_reason=(answer.provider_reason or "")[:200],
+                provider_saw_no_change=current.provider_saw_no_change,
+                agrees=answer.agrees,
+                created_at=self.now,
+            )
+        )
+
+
+def _before(record: UsageRecord, chain: QuerySet[UsageRecord]) -> UsageRecord | None:
+    earlier = Q(occurred_at__lt=record.occurred_at) | Q(occurred_at=record.occurred_at, id__lt=record.pk)
+    return chain.filter(earlier).order_by(F("occurred_at").desc(), F("id").desc()).first()
+
+
+def _named_previous(sent: SentRequest | None) -> str:
+    return str(sent.body["diagnostics"]["previous_message_id"]) if sent and names_previous(sent.body) else ""
+
+
+def _exchange(record: UsageRecord, prompt: Prompt | None) -> Exchange:
+    usable = record.state != RecordState.EXCLUDED
+    return Exchange(
+        prompt=prompt,
+        tokens=tokens_of(record) if usable else None,
+        model=record.model,
+        started_at=_started(record),
+        first_byte_at=record.first_byte_at,
+        ended_at=record.ended_at,
+        provider_reason=reason_of(record.diagnostics),
+    )
+
+
+def _started(record: UsageRecord) -> datetime:
+    return record.started_at or record.occurred_at
