@@ -11,7 +11,6 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 RACY_SECONDS = 2.0  # FAT keeps two-second times; others are finer
@@ -67,10 +66,11 @@ class FileState:
     path: str
     facts: tuple[int, int, int, int, int] | None  # None: absent
     sha256: str | None = None  # set while the file is too young to trust its times
+    spelled: str = ""  # as the caller named it: it may be a link that points elsewhere by now
 
     def is_unchanged(self) -> bool:
         """Tell whether the file still is as it was. Costs one stat, and a hash while the file is young."""
-        facts = _facts(self.path)
+        facts = _facts(self.spelled or self.path)
         if facts != self.facts:
             return False
         if self.sha256 is None or facts is None:
@@ -191,8 +191,8 @@ def take_look(rules: Iterable[Depends], arguments: Mapping[str, Any], *, with_ha
             if rule.kind in ("tag", "version"):
                 look.fingerprints.append(_named(rule, name))
                 continue
-            for path in paths_of(name, arguments):
-                _look_at_path(look, rule.kind, path, with_hash)
+            for spelled in paths_of(name, arguments):
+                _look_at_path(look, rule.kind, spelled, with_hash)
     return look
 
 
@@ -203,9 +203,11 @@ def _named(rule: Depends, name: str) -> dict[str, Any]:
     return {"kind": "version", "name": name, "value": str(value)}
 
 
-def _look_at_path(look: Look, kind: str, path: str, with_hash: bool) -> None:
+def _look_at_path(look: Look, kind: str, spelled: str, with_hash: bool) -> None:
+    path = real_path(spelled)
     if kind == "file":
         state = look_at_file(path, with_hash=with_hash)
+        state.spelled = spelled
         look.files.append(state)
         look.fingerprints.append(state.as_fingerprint())
         return
@@ -216,12 +218,17 @@ def _look_at_path(look: Look, kind: str, path: str, with_hash: bool) -> None:
 
 
 def paths_of(name: str, arguments: Mapping[str, Any]) -> list[str]:
-    """Return the real paths that a rule's name stands for: a parameter's value or values, or the name itself."""
+    """Return the paths that a rule's name stands for, absolute: a parameter's value or values, or the name itself."""
     value = arguments.get(name, name)
     values = value if isinstance(value, list | tuple | set | frozenset) else [value]
-    return [real_path(item) for item in values if isinstance(item, str | os.PathLike)]
+    return [_absolute(item) for item in values if isinstance(item, str | os.PathLike)]
+
+
+def _absolute(path: str | os.PathLike[str]) -> str:
+    text = os.fspath(path)
+    return os.path.join(os.getcwd(), os.path.expanduser(text) if text.startswith("~") else text)
 
 
 def real_path(path: str | os.PathLike[str]) -> str:
     """Return the one name of a path: absolute, without links, dots and doubled slashes."""
-    return os.path.realpath(Path(path).expanduser() if str(path).startswith("~") else path)
+    return os.path.realpath(_absolute(path))

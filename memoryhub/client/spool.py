@@ -45,6 +45,7 @@ class UsageSender:
         self._pause = FIRST_PAUSE_SECONDS
         self._retry_at = 0.0
         self._warned = False
+        self._adopt_left_behind()
         if self._file.exists():
             self._start()
 
@@ -88,6 +89,7 @@ class UsageSender:
             if batch and (not may_try or not self._deliver(batch)):
                 self._spool(batch)
             elif may_try and not batch and self._file.exists():
+                self._idle.clear()
                 self._send_spooled()
             if self._queue.empty():
                 self._idle.set()
@@ -145,6 +147,21 @@ class UsageSender:
         except OSError as error:
             logger.warning("usage could not be kept on disk and is lost: %s", error)
 
+    def _adopt_left_behind(self) -> None:
+        """Take over what a killed process was sending."""
+        for taken in self._file.parent.glob(f"{self._file.stem}.*.sending"):
+            pid = taken.suffixes[-2].lstrip(".")
+            if pid.isdigit() and _is_running(int(pid)):
+                continue
+            try:
+                mine = taken.with_suffix(".adopted")
+                taken.rename(mine)
+                with mine.open(encoding="utf-8") as lines:
+                    self._spool([record for line in lines if (record := _parsed(line)) is not None])
+                mine.unlink()
+            except OSError as error:
+                logger.warning("usage that was left behind in %s could not be read: %s", taken, error)
+
     def _send_spooled(self) -> None:
         """Send what waits on disk. The file is renamed first, so that two processes never send from one file."""
         taken = self._file.with_suffix(f".{os.getpid()}.sending")
@@ -162,6 +179,16 @@ class UsageSender:
         if left:
             self._spool(left)
         taken.unlink(missing_ok=True)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _parsed(line: str) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ from memoryhub.session_cache.queries import inherited, lookups
 from memoryhub.session_cache.queries.lookups import Found, as_json, as_moment
 from memoryhub.session_cache.services import file_roots, usage
 from memoryhub.session_cache.services.calls import ToolCall
-from memoryhub.session_cache.services.leases import LEASE_SECONDS, Lease, take_lease
+from memoryhub.session_cache.services.leases import LEASE_SECONDS, Lease, release_lease, take_lease
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.services import ensure_session
 
@@ -292,12 +292,26 @@ def _miss_or_wait(
         lease = taken
         if lease.token == options.lease_token:  # renewed by its holder, who has been counted before
             return Answer("miss", key, reason=_reason(found, options), lease=lease)
+        arrived = _arrived_meanwhile(workspace, found, call, options, key, started)
+        if arrived is not None:
+            release_lease(workspace_id=workspace.pk, key=key, token=lease.token)
+            return arrived
     elif options.wait_seconds and found.lease_token:
         until = as_moment(found.lease_expires_at)
         if until is not None and until > clock.now():
             return _wait_until(until)
     answer = _miss(workspace, found, call, _reason(found, options), key, started)
     return answer if lease is None else Answer("miss", key, reason=answer.reason, lease=lease)
+
+
+def _arrived_meanwhile(
+    workspace: Workspace, found: Found, call: ToolCall, options: LookupOptions, key: str, started: float
+) -> Answer | None:
+    """Look again under the lease: the holder before may have stored its value just after this look-up had missed it."""
+    again = _find(workspace, call, may_write=False)
+    if again is None or again.result_id is None or (again.result_id == found.result_id):
+        return None
+    return _judge(workspace, again, call, options, key, started)
 
 
 def _wait_until(until: datetime) -> Answer:
