@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memoryhub.flows import memory_uploads, transcript_jobs
-from memoryhub.jobs import backups, doctor, housekeeping, ledger, memories
+from memoryhub.jobs import backups, demo, doctor, housekeeping, ledger, memories
 from memoryhub.work.models import Job
 
 Handler = Callable[[Job], dict[str, Any]]
@@ -23,5 +23,6 @@ HANDLERS: dict[str, Handler] = {
     "housekeeping": housekeeping.run,
     memory_uploads.JOB_KIND: memory_uploads.run_import_job,
     "import_transcripts": transcript_jobs.run_import_job,
+    "load_demo": demo.run,
     "tend_ledger": ledger.run,
 }

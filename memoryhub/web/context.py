@@ -11,6 +11,7 @@ from django.utils.functional import SimpleLazyObject, cached_property
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from memoryhub.flows.demo.mark import is_demo
 from memoryhub.web import access, formats, menu_counts
 from memoryhub.workspaces.models import Role, Workspace
 from memoryhub.workspaces.queries import list_workspaces_of
@@ -161,6 +162,10 @@ class Shell:
     @property
     def is_admin(self) -> bool:
         return self._principal is not None and self._principal.role == "admin"
+
+    @property
+    def is_demo(self) -> bool:
+        return self._principal is not None and is_demo(self._principal.workspace)
 
     @property
     def memories_url(self) -> str:

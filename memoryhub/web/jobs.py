@@ -29,6 +29,7 @@ KINDS: dict[str, Any] = {
     "import_transcripts": gettext_lazy("Import transcripts"),
     "import_memories": gettext_lazy("Import memories"),
     "backup": gettext_lazy("Back up"),
+    "load_demo": gettext_lazy("Load the demo"),
     "reprice": gettext_lazy("Reprice"),
     "sweep_tool_results": gettext_lazy("Sweep expired tool results"),
     "collect_session_garbage": gettext_lazy("Collect unused session blobs"),

@@ -14,8 +14,9 @@ from memoryhub.flows.demo.content import read_json_lines
 from memoryhub.flows.demo.requests import OUTPUT_TOKENS_A_SECOND, usage_of
 from memoryhub.flows.demo.stage import DAYS, Stage, Timeline
 from memoryhub.prompt_cache.domain.pricing import Tokens
-from memoryhub.prompt_cache.domain.reports import UsageReport
-from memoryhub.prompt_cache.services.usage import record_reports
+from memoryhub.prompt_cache.domain.reports import UsageReport, sightings_of_report
+from memoryhub.prompt_cache.services.doctor import diagnose_pending
+from memoryhub.prompt_cache.services.usage import record_usage
 from memoryhub.session_cache.services.events import GivenEvent, append_events
 
 MODELS = {
@@ -54,16 +55,21 @@ class Chain:
 
 
 def tell_background(stage: Stage) -> None:
-    """Play the short conversations and the daily routines."""
+    """Play the short conversations and the daily routines, then put all their usage into the ledger and diagnose it."""
     timeline = Timeline()
+    reports: list[UsageReport] = []
     for number, told in enumerate(read_json_lines(stage.files / "conversations.jsonl")):
         begins_at = stage.morning(_day_of(stage, number), stage.rng.uniform(5.5, 15.5))
-        timeline.at(begins_at, partial(_play, stage, told, _chain_of(stage, told, number, begins_at)))
+        chain = _chain_of(stage, told, number, begins_at)
+        timeline.at(begins_at, partial(_play, stage, told, chain, reports))
     for routine in ROUTINES:
         for day in range(DAYS - 1, -1, -1):
             at = stage.morning(day, routine[4])
-            timeline.at(at, partial(_play_routine, stage, routine, at))
+            timeline.at(at, partial(_play_routine, stage, routine, at, reports))
     timeline.play(stage)
+    sightings = [sighting for report in reports for sighting in sightings_of_report(report, stage.now)]
+    record_usage(workspace=stage.workspace, sightings=sightings)
+    diagnose_pending(workspace=stage.workspace)
 
 
 def _day_of(stage: Stage, number: int) -> int:
@@ -91,7 +97,7 @@ def _chain_of(stage: Stage, told: dict[str, Any], number: int, begins_at: dateti
     )
 
 
-def _play(stage: Stage, told: dict[str, Any], chain: Chain) -> None:
+def _play(stage: Stage, told: dict[str, Any], chain: Chain, reports: list[UsageReport]) -> None:
     session = stage.session(
         chain.sid,
         agent=chain.agent,
@@ -101,14 +107,13 @@ def _play(stage: Stage, told: dict[str, Any], chain: Chain) -> None:
         at=chain.begins_at,
     )
     asked = GivenEvent("message", told["ask"], id=f"{chain.sid}-ask", role="user", occurred_at=chain.begins_at)
-    reports = list(reports_of(stage, chain))
+    reports.extend(reports_of(stage, chain))
     ended_at = reports[-1].ended_at
     said = GivenEvent("message", told["say"], id=f"{chain.sid}-say", role="assistant", occurred_at=ended_at)
     append_events(session=session, events=[asked, said])
-    record_reports(workspace=stage.workspace, reports=reports)
 
 
-def _play_routine(stage: Stage, routine: tuple[Any, ...], at: datetime) -> None:
+def _play_routine(stage: Stage, routine: tuple[Any, ...], at: datetime, reports: list[UsageReport]) -> None:
     title, agent, user, project, _, requests, model = routine
     share = WEEKEND_SHARE if at.weekday() >= 5 else 1
     count = max(4, round(requests * share * stage.rng.uniform(0.8, 1.25)))
@@ -116,7 +121,7 @@ def _play_routine(stage: Stage, routine: tuple[Any, ...], at: datetime) -> None:
     sid = f"{agent}-daily-{at:%m%d}"
     chain = Chain(sid, agent, user, project, model, "5m", at, count, first_tokens)
     stage.session(sid, agent=agent, user=user, project=project, title=f"{title}, {at:%d.%m.}", at=at)
-    record_reports(workspace=stage.workspace, reports=list(reports_of(stage, chain)))
+    reports.extend(reports_of(stage, chain))
 
 
 def reports_of(stage: Stage, chain: Chain) -> Iterator[UsageReport]:

@@ -7,7 +7,7 @@ from typing import Any
 from memoryhub.common.tokens import estimate_tokens
 from memoryhub.flows.demo import requests as demo_requests
 from memoryhub.flows.demo.content import read_conversations, read_json
-from memoryhub.flows.demo.requests import Counter, Json, Request
+from memoryhub.flows.demo.requests import Counter, Json, Request, Sent
 from memoryhub.flows.demo.stage import Stage, Timeline, moment_of
 from memoryhub.flows.demo.texts import prose_text, source_text
 from memoryhub.flows.rewind import rewind_session
@@ -15,7 +15,6 @@ from memoryhub.long_term_memory.domain.scoping import ScopeNames
 from memoryhub.long_term_memory.models import Memory
 from memoryhub.long_term_memory.services.remembering import remember
 from memoryhub.long_term_memory.services.writer import MemoryDraft
-from memoryhub.prompt_cache.domain.reports import UsageReport
 from memoryhub.prompt_cache.services.usage import record_reports
 from memoryhub.session_cache.services.events import GivenEvent, append_events, fork_session
 
@@ -63,7 +62,7 @@ class Conversation:
     told: Json
     at: datetime
     events: list[GivenEvent] = field(default_factory=list)
-    reports: list[UsageReport] = field(default_factory=list)
+    sent: list[Sent] = field(default_factory=list)
     places: dict[str, list[Json]] = field(default_factory=dict)  # event id -> the messages up to it
     number: int = 0
     _before: dict[str, str] = field(default_factory=dict)  # event id -> the event that it hangs on
@@ -87,7 +86,11 @@ class Conversation:
             self._turn(turn)
         self._flush()
         with moment_of(self.stage, self.at):
-            record_reports(workspace=self.stage.workspace, reports=self.reports)
+            record_reports(
+                workspace=self.stage.workspace,
+                reports=[one.report for one in self.sent],
+                requests=[one.request for one in self.sent],
+            )
             if "fork" in told:
                 self._fork(*told["fork"])
 
@@ -117,14 +120,14 @@ class Conversation:
         for text in turn.get("remember", ()):
             self._remember(text)
 
-    def _mutate(self, turn: Json) -> str | None:
+    def _mutate(self, turn: Json) -> str:
         """Break the prefix in the way that the turn tells, and return what the provider would say of it."""
         request, way = self.request, turn.get("mutate", "")
         request.extra.pop("tool_choice", None)
         if self.told.get("clock_in_system"):
             now = f"现在时间：{self.at:%Y-%m-%d %H:%M:%S} UTC"
             request.system = [f"{now}\n{_without_clock(request.system[0])}", *request.system[1:]]
-            return "system_changed" if request.messages else None
+            return "system_changed"
         if way == "reorder_tools":
             request.tools = demo_requests.rotated(request.tools)
         elif way == "add_tool":
@@ -140,7 +143,7 @@ class Conversation:
         elif way == "edit_first_message":
             first = request.messages[0]
             first["content"] = [{"type": "text", "text": f"[ticket 7f3a1c52] {first['content'][0]['text']}"}]
-        return REASONS.get(way)
+        return REASONS.get(way, "")
 
     def _user(self, turn: Json) -> None:
         text = turn["user"]
@@ -152,7 +155,7 @@ class Conversation:
         if turn.get("id"):
             self.places[event_id] = [dict(message) for message in self.request.messages[:-1]]
 
-    def _call(self, call: Json, reason: str | None) -> str | None:
+    def _call(self, call: Json, reason: str) -> str:
         """One tool call: the request that asks for it, its result, both as events."""
         call_id = f"toolu_{self.session.sid}_{self.number}"
         use = {"type": "tool_use", "id": call_id, "name": call["tool"], "input": call["params"]}
@@ -164,7 +167,7 @@ class Conversation:
         result = {"type": "tool_result", "tool_use_id": call_id, "content": content}
         self.request.messages.append({"role": "user", "content": [result]})
         self._event("tool_result", result, role="user")
-        return None
+        return ""
 
     def _result(self, call: Json) -> str:
         if "code" in call:
@@ -178,7 +181,7 @@ class Conversation:
         is_chinese = self.told["user"] == "李明"
         return [text for text in rows.order_by("id").values_list("content", flat=True) if text.isascii() != is_chinese]
 
-    def _fan_out(self, questions: list[str], reason: str | None) -> str | None:
+    def _fan_out(self, questions: list[str], reason: str) -> str:
         """Start helpers together: they share a prefix, and all of them pay for writing it."""
         self._send(" ".join(questions), reason)
         calls = [
@@ -203,7 +206,7 @@ class Conversation:
                 marks_last=False,
             )
             at = self.at + timedelta(seconds=FAN_OUT_SECONDS * number)
-            self.reports.append(self.counter.send(self.session, "explorer", helper, at, 140))
+            self.sent.append(self.counter.send(self.session, "explorer", helper, at, 140))
         self.at += timedelta(seconds=12)
         results = [
             {
@@ -216,7 +219,7 @@ class Conversation:
         self.request.messages.append({"role": "user", "content": results})
         for result in results:
             self._event("tool_result", result, role="user")
-        return None
+        return ""
 
     # --- where the conversation stands -------------------------------------------------------------------------------
     def _rewind(self, event_id: str) -> None:
@@ -263,11 +266,11 @@ class Conversation:
             remember(writer=self.stage.writer(told["agent"], session=self.session), drafts=[draft])
 
     # --- storing -----------------------------------------------------------------------------------------------------
-    def _send(self, answer: str, reason: str | None) -> None:
+    def _send(self, answer: str, reason: str) -> None:
         output = 60 + 3 * estimate_tokens(answer)
-        report = self.counter.send(self.session, self.told["agent"], self.request, self.at, output, reason)
-        self.reports.append(report)
-        self.at = report.ended_at or self.at
+        sent = self.counter.send(self.session, self.told["agent"], self.request, self.at, output, reason)
+        self.sent.append(sent)
+        self.at = sent.report.ended_at or self.at
 
     def _message(self, role: str, text: str) -> None:
         self.request.messages.append({"role": role, "content": [{"type": "text", "text": text}]})

@@ -8,16 +8,16 @@ from memoryhub.common import clock, errors
 from memoryhub.flows.demo.background import tell_background
 from memoryhub.flows.demo.conversations import tell_conversations
 from memoryhub.flows.demo.errands import tell_errands
+from memoryhub.flows.demo.mark import DEMO, DEMO_SETTING, is_demo
 from memoryhub.flows.demo.memories import tell_memories
 from memoryhub.flows.demo.removal import remove_workspace
 from memoryhub.flows.demo.stage import AGENTS, DAYS, Stage
 from memoryhub.flows.demo.tools import tell_tools
+from memoryhub.prompt_cache.services.doctor import EXCERPTS_SETTING
 from memoryhub.workspaces.models import Membership, Role, Workspace
 from memoryhub.workspaces.principals import Actor
 from memoryhub.workspaces.services import create_api_key, create_workspace, ensure_agent, enter_workspace, set_role
 
-DEMO = "demo"
-DEMO_SETTING = "is_demo"  # in the workspace's settings: only what the demo made does the demo take away
 TITLE = "Lantern Tea · 灯笼茶舍"
 TIME_ZONE = "Europe/Berlin"
 ACTS: tuple[Callable[[Stage], None], ...] = (
@@ -66,11 +66,6 @@ def find_demo() -> Workspace | None:
     return workspace if workspace is not None and is_demo(workspace) else None
 
 
-def is_demo(workspace: Workspace) -> bool:
-    """Tell whether the demo made this workspace."""
-    return bool(workspace.settings.get(DEMO_SETTING))
-
-
 def remove_demo(*, workspace: Workspace) -> int:
     """Remove the demo's workspace with every row of it and return how many; raises NotTheDemo for another workspace."""
     if not is_demo(workspace):
@@ -92,7 +87,7 @@ def _set_stage(now: datetime) -> Stage:
     began_at = now - timedelta(days=DAYS)
     with clock.replaying(began_at):
         workspace = create_workspace(name=DEMO, title=TITLE, time_zone=TIME_ZONE)
-        workspace.settings = {DEMO_SETTING: True}
+        workspace.settings = {DEMO_SETTING: True, EXCERPTS_SETTING: True}
         workspace.save(update_fields=["settings"])
         keys = {}
         for name in AGENTS:

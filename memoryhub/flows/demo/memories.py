@@ -2,9 +2,12 @@
 
 import hashlib
 import json
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from io import BytesIO
+from itertools import groupby
 from typing import Any
 
 from memoryhub.flows.demo.content import StoryMemory, read_json, read_json_lines, read_memories
@@ -25,16 +28,15 @@ from memoryhub.long_term_memory.services.writer import MemoryChanges, MemoryDraf
 from memoryhub.workspaces.principals import job_principal
 
 RECALLS_PER_QUERY = 5
+MOST_AT_ONCE = 3  # memories that an agent stores in one write
 
 
 def tell_memories(stage: Stage) -> None:
     """Play two weeks of the long-term layer."""
     timeline = Timeline()
     story = read_json(stage.files / "memory_stories.json")
-    later = [entry[name] for group in story.values() for entry in group for name in ("find", "about") if name in entry]
-    for number, told in enumerate(read_memories(stage.files / "memories")):
-        is_early = told.early or told.pinned or any(text in told.text for text in later)
-        timeline.at(_written_at(stage, told, number, is_early), partial(_remember_told, stage, told))
+    for told in _in_batches(read_memories(stage.files / "memories"), story):
+        timeline.at(_written_at(stage, told[0]), partial(_remember_told, stage, told))
     _tell_imports(stage, timeline)
     _tell_edits(stage, timeline, story)
     _tell_additions(stage, timeline, story)
@@ -44,25 +46,39 @@ def tell_memories(stage: Stage) -> None:
     timeline.play(stage)
 
 
-def _written_at(stage: Stage, told: StoryMemory, number: int, is_early: bool) -> datetime:
-    """Spread the writes over the two weeks; what comes up again later stands on the first two days."""
+def _in_batches(told: list[StoryMemory], story: dict[str, Any]) -> Iterator[list[StoryMemory]]:
+    """Yield what one write stores: up to three memories of a scope. What comes up again later is written early."""
+    again = [entry["find"] for name in ("edits", "forget", "ratings") for entry in story[name]]
+    again += [entry["about"] for entry in story["contradictions"]]
+    early = [replace(one, early=one.early or one.pinned or any(text in one.text for text in again)) for one in told]
+    for _, group in groupby(early, key=lambda one: (one.scope, one.kind, one.early)):
+        rest, size = list(group), 1
+        while rest:
+            yield rest[:size]
+            rest, size = rest[size:], size % MOST_AT_ONCE + 1
+
+
+def _written_at(stage: Stage, told: StoryMemory) -> datetime:
+    """Spread the writes over the two weeks, the early ones over the first two days."""
     digest = hashlib.sha256(told.text.encode()).digest()
     share = int.from_bytes(digest[:4]) / 2**32
-    days = DAYS - 2 * share if is_early else (DAYS - 0.5) * (1 - share**0.8) + 0.1
-    return stage.ago(days) + timedelta(seconds=number)
+    return stage.ago(DAYS - 2 * share if told.early else (DAYS - 0.5) * (1 - share**0.8) + 0.1)
 
 
-def _remember_told(stage: Stage, told: StoryMemory) -> None:
-    name = told.scope.agent or told.scope.user or "ops"
-    draft = MemoryDraft(
-        content=told.text,
-        scope=told.scope,
-        kind=told.kind,
-        importance=told.importance,
-        tags=told.tags,
-        pinned=told.pinned,
-    )
-    remember(writer=stage.writer(name), drafts=[draft])
+def _remember_told(stage: Stage, told: list[StoryMemory]) -> None:
+    scope = told[0].scope
+    drafts = [
+        MemoryDraft(
+            content=one.text,
+            scope=scope,
+            kind=one.kind,
+            importance=one.importance,
+            tags=one.tags,
+            pinned=one.pinned,
+        )
+        for one in told
+    ]
+    remember(writer=stage.writer(scope.agent or scope.user or "ops"), drafts=drafts)
 
 
 def _tell_imports(stage: Stage, timeline: Timeline) -> None:

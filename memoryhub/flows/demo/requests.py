@@ -19,6 +19,7 @@ from memoryhub.prompt_cache.domain.pricing import Tokens
 from memoryhub.prompt_cache.domain.reports import UsageReport
 from memoryhub.prompt_cache.domain.request_body import read_prompt
 from memoryhub.prompt_cache.domain.simulator import Cache, bill, shape_of
+from memoryhub.prompt_cache.services.doctor import SentRequest
 from memoryhub.workspaces.models import Session
 
 RECALLED = 8  # memories that stand in an agent's instructions
@@ -92,13 +93,22 @@ def _mark_end(messages: list[Json]) -> None:
     content[-1]["cache_control"] = _marker("5m")
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A response and the request behind it."""
+
+    report: UsageReport
+    request: SentRequest
+
+
 @dataclass
 class Counter:
-    """Sends requests: computes what the provider would bill and collects the reports."""
+    """Sends requests: computes what the provider would bill, and asks for its diagnostics as a client may."""
 
     stage: Stage
     cache: Cache = field(default_factory=dict)
     sent: int = 0
+    latest: dict[str, str] = field(default_factory=dict)  # session and agent -> the message before
 
     def send(
         self,
@@ -108,20 +118,23 @@ class Counter:
         at: datetime,
         output_tokens: int,
         reason: str | None = None,
-    ) -> UsageReport:
-        """Return the report of one response; `reason` is what the provider's diagnostics say, "" says nothing changed."""
-        body = request.body()
+    ) -> "Sent":
+        """Return one response and its request; `reason` is what the provider's diagnostics say, "" that nothing changed."""
+        self.sent += 1
+        message_id = f"msg_demo_{session.sid}_{self.sent:04d}"
+        before = self.latest.get(f"{session.sid} {agent}")
+        self.latest[f"{session.sid} {agent}"] = message_id
+        body = {**request.body(), "diagnostics": {"previous_message_id": before}}
         prompt = read_prompt(body)
         first_byte_at = at + self._first_byte_after(prompt.estimated_tokens)
         shape = shape_of(prompt, started_at=at, first_byte_at=first_byte_at, output_tokens=output_tokens)
         tokens = bill(shape, shape.markers, self.cache)
         if tokens.cache_read > shape.total_tokens // 2:  # a hit answers sooner
             first_byte_at = at + (first_byte_at - at) * 0.45
-        self.sent += 1
-        return UsageReport(
+        report = UsageReport(
             model=request.model,
             usage=usage_of(tokens),
-            message_id=f"msg_demo_{session.sid}_{self.sent:04d}",
+            message_id=message_id,
             request_id=f"req_demo_{self.sent:05d}",
             source="rest",
             started_at=at,
@@ -131,9 +144,9 @@ class Counter:
             agent=agent,
             project=session.project,
             user=session.user,
-            diagnostics=_diagnostics(reason, tokens),
-            **({"request": body} if "request" in UsageReport.__slots__ else {}),
+            diagnostics=_diagnostics(reason, tokens) if reason and before else None,
         )
+        return Sent(report, SentRequest(message_id, body, answered_no_change=bool(before) and not reason))
 
     def _first_byte_after(self, tokens: int) -> timedelta:
         return timedelta(seconds=0.9 + tokens / 14_000 + self.stage.rng.uniform(0, 0.5))
@@ -156,11 +169,7 @@ def usage_of(tokens: Tokens, **more: Any) -> Json:
     }
 
 
-def _diagnostics(reason: str | None, tokens: Tokens) -> Json | None:
-    if reason is None:
-        return None
-    if not reason:
-        return {"cache_miss_reason": None}
+def _diagnostics(reason: str, tokens: Tokens) -> Json:
     said: Json = {"type": reason}
     if reason.endswith("_changed"):
         said["cache_missed_input_tokens"] = round((tokens.cache_write_5m + tokens.cache_write_1h) * 1.04)

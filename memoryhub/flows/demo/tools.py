@@ -21,10 +21,15 @@ from memoryhub.workspaces.models import Session
 from memoryhub.workspaces.principals import command_principal
 
 ROOT = "lantern-tea"
-CALLS = (6, 24)  # of one session, fewest and most
+CALLS = (6, 14)  # of one session, fewest and most
+ROUTINE_CALLS = (1, 3)
+SMALL_SESSION_CALLS = (34, 40)
+AGAIN_SHARE = 0.6  # of the calls: an agent looks at the same thing a moment later
+REWRITTEN_SHARE = 0.2  # of those: the file was rewritten in between
+UNCACHED_SHARE = 0.3  # of the sessions have a call that no cache may answer
+LEASE_SHARE = 0.2  # of the look-ups: where several may want the same result at once
 SMALL_SESSION = "review-audit-apps"  # its results have room for little, so that some are evicted
-SMALL_BYTES = 90_000
-FILE_CHANGES = 40  # rewrites of files over the two weeks: results that depend on them become stale
+SMALL_BYTES = 120_000
 TOO_LARGE_BYTES = 30_000  # more than a fifth of the small session's room
 UNCACHED_TOOLS = ("send_mail", "screenshot")  # one is declared never to be cached, of the other the hub knows nothing
 
@@ -33,16 +38,18 @@ def tell_tools(stage: Stage) -> None:
     """Play the tool calls in the order of time, with the changes of files between them."""
     told = read_json(stage.files / "tools.json")
     for tool, choice in told["policies"].items():
-        values = {name: tuple(value) if isinstance(value, list) else value for name, value in choice.items()}
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in choice.items()
+        }
         set_tool_policy(workspace=stage.workspace, tool=tool, choice=PolicyChoice(**values), actor=stage.actor("ana"))
     principal = command_principal(stage.workspace, "load_demo")
     describe_session(principal=principal, sid=SMALL_SESSION, tool_capacity_bytes=SMALL_BYTES)
     workshop = Workshop(stage, told)
     timeline = Timeline()
-    for session in Session.objects.filter(workspace=stage.workspace, agent__name__in=AGENTS).order_by("id"):
+    for session in (
+        Session.objects.filter(workspace=stage.workspace, agent__name__in=AGENTS).select_related("agent").order_by("id")
+    ):
         workshop.tell_session(timeline, session)
-    for path in told["tools"]["read_file"]["pool"] * (FILE_CHANGES // 14):
-        timeline.at(stage.ago(stage.rng.uniform(0.2, 13)), partial(workshop.touch, path))
     for change in told["invalidations"]:
         timeline.at(stage.ago(change["days_ago"]), partial(_invalidate, stage, change))
     timeline.play(stage)
@@ -61,31 +68,35 @@ class Workshop:
         self.versions[path] = self.versions.get(path, 0) + 1
 
     def tell_session(self, timeline: Timeline, session: Session) -> None:
-        """Spread a session's calls over its first hour; some are made again when it is long over."""
-        rng = self.stage.rng
-        assert session.agent is not None
-        names = self.told["by_agent"][session.agent.name]
-        begins_at = session.created_at
-        for _ in range(rng.randint(*CALLS)):
-            tool = rng.choice(names)
-            at = begins_at + timedelta(seconds=rng.uniform(5, 3600 if rng.random() < 0.9 else 40_000))
+        """Spread a session's calls over its first hour; many are made again soon, some when the hour is long over."""
+        rng, begins_at = self.stage.rng, session.created_at
+        for _ in range(rng.randint(*_calls_of(session))):
+            tool = rng.choice(self.told["by_agent"][_agent_of(session)])
             subject = self._subject(tool, session)
+            at = begins_at + timedelta(seconds=rng.uniform(5, 3600 if rng.random() < 0.9 else 40_000))
             timeline.at(at, partial(self.call, session, tool, subject))
-        if rng.random() < 0.4:
+            if rng.random() < AGAIN_SHARE:
+                again_at = at + timedelta(seconds=rng.uniform(4, 50))
+                if tool == "read_file" and rng.random() < REWRITTEN_SHARE:
+                    timeline.at(at + timedelta(seconds=2), partial(self.touch, subject))
+                timeline.at(again_at, partial(self.call, session, tool, subject))
+        if rng.random() < UNCACHED_SHARE:
             tool = UNCACHED_TOOLS[rng.random() < 0.3]
             timeline.at(begins_at + timedelta(seconds=rng.uniform(60, 900)), partial(self.call, session, tool, "-"))
 
     def _subject(self, tool: str, session: Session) -> str:
-        """Choose what a call is about; the first things of a pool are asked for more often."""
+        """Choose what a call is about: a session looks at few things, and at the first of them most."""
         pool = self.told["tools"][tool]["pool"]
+        if session.sid == SMALL_SESSION:
+            return str(self.stage.rng.choice(pool))
         start = session.pk % len(pool)
-        return str(pool[(start + int(len(pool) * self.stage.rng.random() ** 2.4)) % len(pool)])
+        return str(pool[(start + int(4 * self.stage.rng.random() ** 2)) % len(pool)])
 
     def call(self, session: Session, tool: str, subject: str) -> None:
         """Look a call up as the client does, and run the tool on a miss."""
         call = ToolCall(session.sid, tool, {_PARAMETER.get(tool, "query"): subject}, root=ROOT)
         depends_on = parse_dependencies(self._depends_on(tool, subject))
-        options = LookupOptions(shown=depends_on, wants_lease=True)
+        options = LookupOptions(shown=depends_on, wants_lease=self.stage.rng.random() < LEASE_SHARE)
         answer = look_up(workspace=self.stage.workspace, call=call, options=options)
         if answer.state != "miss":
             return
@@ -124,6 +135,16 @@ class Workshop:
         if tool == "query_metrics":
             return [{"kind": "tag", "name": "dns"}]
         return []
+
+
+def _calls_of(session: Session) -> tuple[int, int]:
+    if session.sid == SMALL_SESSION:
+        return SMALL_SESSION_CALLS
+    return ROUTINE_CALLS if "-daily-" in session.sid else CALLS
+
+
+def _agent_of(session: Session) -> str:
+    return session.agent.name if session.agent else AGENTS[0]
 
 
 _PARAMETER = {
