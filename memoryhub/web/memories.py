@@ -8,11 +8,12 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 from django.views.decorators.http import require_GET, require_POST
 
-from memoryhub.common import clock
+from memoryhub.common import clock, errors
 from memoryhub.long_term_memory.models import Memory
 from memoryhub.long_term_memory.queries import memories as queries
 from memoryhub.long_term_memory.queries import page_rows
@@ -22,10 +23,12 @@ from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.htmx import wants_part
 from memoryhub.web.login import next_path
 from memoryhub.web.memory_facets import list_facets, list_views
-from memoryhub.web.memory_filters import MemoryFilters, Narrowed, narrow
+from memoryhub.web.memory_filters import MemoryFilters, Narrowed, narrow, room_filter
 from memoryhub.web.memory_snippets import remember_with_curl
+from memoryhub.web.tidy_urls import tidied
 
 PAGE_ROWS = 40
+WATCH_SECONDS = 20
 SEARCH_NOTES = {
     "embedder_unavailable": gettext_lazy("The embedder does not answer: this was found by words only, not by meaning."),
 }
@@ -49,6 +52,10 @@ def memories(request: MemberRequest) -> HttpResponse:
     filters, now = MemoryFilters.read(request.GET), clock.now()
     if wants_part(request) and request.GET.get("row"):
         return render_row(request, request.GET["row"], filters, edit="edit" in request.GET)
+    if wants_part(request) and request.GET.get("after"):
+        return _news(request, filters, now)
+    if tidy := tidied(request):
+        return tidy
     narrowed = narrow(request.principal.workspace, filters, now)
     page = _page(request, filters, narrowed)
     rows = [_shown(request, memory, filters, now) for memory in page.items]
@@ -66,6 +73,7 @@ def memories(request: MemberRequest) -> HttpResponse:
         "heads": _heads(filters),
         "notes": [SEARCH_NOTES[note] for note in narrowed.notes if note in SEARCH_NOTES],
         "curl": remember_with_curl(request),
+        **_watch(filters, page, now),
     }
     return render(request, "long_term_memory/memories.html", context)
 
@@ -76,7 +84,7 @@ def frame(request: MemberRequest, filters: MemoryFilters) -> dict[str, Any]:
         "may_edit": request.principal.role in ("editor", "admin"),
         "filters": filters,
         "next": filters.url(reverse("memories")),
-        "columns": 8,
+        "columns": 7,
     }
 
 
@@ -137,6 +145,35 @@ def _shown(request: MemberRequest, memory: Memory, filters: MemoryFilters, now: 
     if request.GET.get("edit") == memory.public_id and request.principal.role != "viewer":
         return memory_rows.editing(row, memory.content)
     return row
+
+
+def _watch(filters: MemoryFilters, page: paging.Page, now: datetime) -> dict[str, Any]:
+    """Return where the first page asks for news; pages behind it and searches stand still."""
+    if page.first_url or filters.q:
+        return {}
+    return {
+        "watch_url": f"{reverse('memories')}?{filters.query_string([('after', now.isoformat())])}",
+        "watch_seconds": WATCH_SECONDS,
+    }
+
+
+def _news(request: MemberRequest, filters: MemoryFilters, now: datetime) -> HttpResponse:
+    """Answer how many memories came since the page was made; they are shown when the person asks for it."""
+    after = parse_datetime(request.GET["after"])
+    if after is None or after.tzinfo is None:
+        raise errors.Malformed(_("This address could not be read."))
+    wanted = room_filter(filters, now)
+    fresh = replace(wanted, since=max(after, wanted.since) if wanted.since else after)
+    count = page_rows.count_up_to(request.principal.workspace, fresh, queries.COUNT_CAP)
+    context = {
+        "news": ngettext("%(n)s new, show", "%(n)s new, show", count) % {"n": formats.capped_count(count)}
+        if count
+        else "",
+        "next": filters.url(reverse("memories")),
+        "watch_url": request.get_full_path(),
+        "watch_seconds": WATCH_SECONDS,
+    }
+    return render(request, "long_term_memory/memories.html#news", context)
 
 
 def _toolbar(request: MemberRequest, filters: MemoryFilters) -> dict[str, Any]:

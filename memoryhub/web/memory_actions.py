@@ -89,7 +89,7 @@ def read_changes(query: QueryDict) -> tuple[str, MemoryChanges]:
         given["importance"] = _importance(query)
     if "content" in query:
         what = "content"
-        given["content"] = query["content"].replace("\r\n", "\n")
+        given["content"] = query.get("content", "").replace("\r\n", "\n")
     if "kind" in query:
         given |= _facts(query)
     return what, MemoryChanges(**given)
@@ -97,7 +97,7 @@ def read_changes(query: QueryDict) -> tuple[str, MemoryChanges]:
 
 def _importance(query: QueryDict) -> float:
     try:
-        value = float(query["importance"]) + float(query.get("step") or 0)
+        value = float(query.get("importance", "")) + float(query.get("step") or 0)
     except ValueError as error:
         raise NotANumber(_("Importance is a number from 0 to 1.")) from error
     if query.get("step"):

@@ -47,7 +47,7 @@ def _menu(workspace: Workspace, filters: MemoryFilters, name: str, here: Facets,
     chosen = getattr(filters, name)
     facets = here
     if chosen and name != "tag":
-        facets = summarize_facets(workspace, narrow(workspace, replace(filters, **{name: ""}), now).wanted)
+        facets = summarize_facets(workspace, narrow(workspace, filters.without(name), now).wanted)
     values: Sequence[Facet] = getattr(facets, _LISTS[name])
     note = _("Counted over the %(n)s newest matches.") % {"n": formats.count(COUNT_CAP)} if facets.more else ""
     return FacetMenu(name, _title(name), [_value(filters, name, facet) for facet in values], bool(chosen), note)

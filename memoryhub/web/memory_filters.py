@@ -91,7 +91,7 @@ class MemoryFilters:
         """Return the filters of an address; what makes no sense there filters nothing."""
         texts = {name: clean_text(query.get(name, "")) for name in ("q", "agent", "user", "project", "session")}
         chosen = {name: value for name in CHOICES if (value := query.get(name, "")) in CHOICES[name]}
-        days = {name: value.isoformat() for name in ("since", "until") if (value := _day(query.get(name, "")))}
+        days = {name: day.isoformat() for name in ("since", "until") if (day := _day(query.get(name, "")))}
         tags = tuple(dict.fromkeys(tag for raw in query.getlist("tag")[:MAX_TAGS] if (tag := clean_text(raw))))
         sort = query.get("sort", "")
         return cls(
@@ -130,6 +130,11 @@ class MemoryFilters:
     def without_order(self) -> "MemoryFilters":
         """Return the filters alone: which memories, not how they are sorted."""
         return replace(self, sort=DEFAULT_SORT, ascending=False)
+
+    def without(self, name: str) -> "MemoryFilters":
+        """Return the filters without one dimension."""
+        emptied: Any = () if name == "tag" else ""
+        return replace(self, **{name: emptied})
 
     @property
     def narrows(self) -> bool:

@@ -1,11 +1,13 @@
 """Memories from a file: upload, a preview of exactly what would come in, then the import as one change set."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from django import forms
+from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -13,6 +15,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from memoryhub.common import errors
 from memoryhub.flows.import_memories import ImportResult, import_stream
+from memoryhub.flows.memory_uploads import DIRECT_BYTES, leave_import_job
+from memoryhub.flows.preview_memories import PREVIEW_RECORDS, preview_import
 from memoryhub.interchange.formats import AUTO, FORMATS
 from memoryhub.web import formats, undo
 from memoryhub.web.access import MemberRequest, member
@@ -52,12 +56,17 @@ def memory_import(request: MemberRequest) -> HttpResponse:
     token = keep_upload(request.principal, upload.chunks())
     name, format = Path(upload.name).name[:200], form.cleaned_data["format"]
     try:
-        result = _run(request, token, name, format, dry_run=True)
+        with find_upload(request.principal, token).open("rb") as stream:
+            preview = preview_import(writer=writer_of(request), stream=stream, format=format, file_name=name)
     except (errors.Invalid, errors.TooLarge) as error:
         drop_upload(request.principal, token)
         form.add_error("file", error.detail)
         return render(request, "long_term_memory/import.html", {"form": form}, status=error.status)
-    context = {**_described(result), "token": token, "name": name, "format": format, "form": ImportForm()}
+    context = {**_described(preview.result), "token": token, "name": name, "format": format, "form": ImportForm()}
+    if preview.goes_on:
+        context["goes_on"] = _("Only the first %(n)s records were looked at; the import reads all of them.") % {
+            "n": formats.count(PREVIEW_RECORDS)
+        }
     return render(request, "long_term_memory/import.html", context)
 
 
@@ -67,7 +76,14 @@ def run_import(request: MemberRequest) -> HttpResponse:
     """Import what was previewed, as one change set that one click takes back."""
     token, name = request.POST.get("token", ""), request.POST.get("name", "")[:200]
     format = request.POST.get("format", AUTO)
-    result = _run(request, token, name, format if format in FORMATS else AUTO, dry_run=False)
+    format = format if format in FORMATS else AUTO
+    path = find_upload(request.principal, token)
+    reason = f"import of {name}"
+    with path.open("rb") as stream:
+        if path.stat().st_size > DIRECT_BYTES:
+            return _leave_to_job(request, token, stream, name, format, reason)
+        writer = replace(writer_of(request), reason=reason)
+        result = import_stream(writer=writer, stream=stream, format=format, file_name=name)
     drop_upload(request.principal, token)
     done = ngettext("Imported %(n)s memory.", "Imported %(n)s memories.", result.created) % {
         "n": formats.count(result.created)
@@ -79,9 +95,13 @@ def run_import(request: MemberRequest) -> HttpResponse:
     return render(request, "long_term_memory/import.html", context)
 
 
-def _run(request: MemberRequest, token: str, name: str, format: str, *, dry_run: bool) -> ImportResult:
-    with find_upload(request.principal, token).open("rb") as stream:
-        return import_stream(writer=writer_of(request), stream=stream, format=format, file_name=name, dry_run=dry_run)
+def _leave_to_job(
+    request: MemberRequest, token: str, stream: BinaryIO, name: str, format: str, reason: str
+) -> HttpResponse:
+    job = leave_import_job(principal=request.principal, stream=stream, format=format, file_name=name, reason=reason)
+    drop_upload(request.principal, token)
+    messages.info(request, _("The file is large, so a job imports it. This page shows how far it is."))
+    return redirect("job", public_id=job.public_id)
 
 
 def _described(result: ImportResult) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from memoryhub.web.memory_versions import compare
 NEWEST_FIRST: paging.Order = (("created_at", "desc"), ("id", "desc"))
 PAGE_ITEMS = 15
 SHOWN_CHARS = 4_000
+LEAST_ALIKE = 0.4  # share of unchanged text from which a word diff helps
 KIND_TABS: dict[str, Any] = {
     "duplicate": gettext_lazy("Near duplicates"),
     "contradiction": gettext_lazy("Contradictions"),
@@ -163,7 +164,7 @@ def _question(item: ReviewItem, now: datetime) -> Question:
         text=memory_rows.clip(memory.content, SHOWN_CHARS) if memory else "",
         other=_row(other, now),
         other_text=memory_rows.clip(other.content, SHOWN_CHARS) if other else "",
-        diff=compare(other.content, memory.content) if memory is not None and other is not None else [],
+        diff=_diff(other, memory) if memory is not None and other is not None else [],
         flags=[str(FLAGS.get(flag, flag)) for flag in memory.flags] if memory else [],
         candidate=_candidate(candidate),
         source_url=session_url(str(candidate["session"]), str(candidate.get("event") or ""))
@@ -171,6 +172,15 @@ def _question(item: ReviewItem, now: datetime) -> Question:
         else "",
         asks_date=memory.created_at.date().isoformat() if memory and item.kind == ReviewKind.CONTRADICTION else "",
     )
+
+
+def _diff(older: Memory, newer: Memory) -> list[DiffPart]:
+    """Word by word where the two have much in common; two different sentences are read better as they are."""
+    parts = compare(older.content, newer.content)
+    alike = sum(len(part.text) for part in parts if part.kind == "same")
+    if alike < LEAST_ALIKE * max(1, min(len(older.content), len(newer.content), SHOWN_CHARS)):
+        return [DiffPart("same", memory_rows.clip(newer.content, SHOWN_CHARS))]
+    return parts
 
 
 def _row(memory: Memory | None, now: datetime) -> MemoryRow | None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
@@ -10,6 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
+from django_htmx.http import push_url
 
 from memoryhub.common import clock, errors
 from memoryhub.long_term_memory.domain.ranking import Weights
@@ -24,8 +26,10 @@ from memoryhub.web.htmx import wants_part
 from memoryhub.web.memory_actions import writer_of
 from memoryhub.web.memory_filters import MemoryFilters, clean_text
 from memoryhub.web.score_bars import ScoreBar, bar_of, legend
+from memoryhub.web.tidy_urls import tidied
 
 LIMITS = (5, 10, 20, 50)
+DEFAULT_LIMIT = 10
 PARTS: dict[str, Any] = {
     "relevance": gettext_lazy("Relevance"),
     "recency": gettext_lazy("Recency"),
@@ -78,7 +82,7 @@ class Bench:
             q=texts["q"],
             scope=ScopeNames(texts["agent"] or None, texts["user"] or None, texts["project"] or None),
             tags=tags,
-            limit=int(limit) if limit in map(str, LIMITS) else 10,
+            limit=int(limit) if limit in map(str, LIMITS) else DEFAULT_LIMIT,
             weights=weights,
             why=texts["why"],
             own_weights=weights != defaults,
@@ -89,13 +93,27 @@ class Bench:
         """Tell whether there is anything to search for."""
         return bool(self.q)
 
+    def url(self, defaults: Weights) -> str:
+        """Return the address of the bench as it is, with only what differs from the default."""
+        shares = self.weights.as_dict()
+        own = {f"w_{name}": f"{value:g}" for name, value in shares.items() if value != defaults.as_dict()[name]}
+        plain = {
+            "q": self.q,
+            **self.scope.named(),
+            "limit": "" if self.limit == DEFAULT_LIMIT else str(self.limit),
+            "why": self.why,
+        }
+        query = [(name, value) for name, value in {**plain, **own}.items() if value]
+        query += [("tag", tag) for tag in self.tags]
+        return f"{reverse('search')}?{urlencode(query)}" if query else reverse("search")
+
     def request(self) -> SearchRequest:
         """Return the search that a recall with these values would run."""
         return SearchRequest(query=self.q, scope=self.scope, tags=self.tags, limit=self.limit, weights=self.weights)
 
 
 def _weights(query: QueryDict, defaults: Weights) -> Weights:
-    given = {name: query[f"w_{name}"] for name in PARTS if f"w_{name}" in query}
+    given = {name: query.get(f"w_{name}", "") for name in PARTS if f"w_{name}" in query}
     try:
         return Weights(**{**defaults.as_dict(), **{name: float(text) for name, text in given.items()}}).validated()
     except ValueError:
@@ -123,6 +141,8 @@ def search(request: MemberRequest) -> HttpResponse:
     workspace, now = request.principal.workspace, clock.now()
     defaults = recall.get_default_weights(workspace)
     bench = Bench.read(request.GET, defaults)
+    if tidy := tidied(request):
+        return tidy
     context: dict[str, Any] = {
         "bench": bench,
         "limits": LIMITS,
@@ -141,8 +161,10 @@ def search(request: MemberRequest) -> HttpResponse:
             context["why"] = _why(request, bench) if bench.why else None
         except (errors.Invalid, errors.NotFound) as error:
             context["problem"] = error.detail
-    template = "long_term_memory/search.html"
-    return render(request, f"{template}#results" if wants_part(request) else template, context)
+    if not wants_part(request):
+        return render(request, "long_term_memory/search.html", context)
+    response = render(request, "long_term_memory/search.html#results", context)
+    return push_url(response, bench.url(defaults))
 
 
 def _sliders(bench: Bench) -> list[dict[str, Any]]:
@@ -195,8 +217,4 @@ def save_weights(request: MemberRequest) -> HttpResponse:
     bench = Bench.read(request.POST, defaults)
     save_default_weights(writer=writer_of(request), weights=bench.weights)
     messages.success(request, _("These weights are the workspace's default now."))
-    query = QueryDict(mutable=True)
-    for name in ("q", "agent", "user", "project", "tag", "limit"):
-        if request.POST.get(name):
-            query[name] = request.POST[name]
-    return redirect(f"{reverse('search')}?{query.urlencode()}" if query else reverse("search"))
+    return redirect(bench.url(bench.weights))
