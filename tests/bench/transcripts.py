@@ -9,7 +9,8 @@ from pathlib import Path
 
 START = datetime(2026, 10, 10, tzinfo=UTC)
 MODELS = ("claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-4-5")
-_WORDS = "the cache holds a prefix of every request that an agent sends and reads it back for a tenth of the price".split()
+_SENTENCE = "the cache holds a prefix of every request that an agent sends and reads it back for a tenth of the price"
+_WORDS = _SENTENCE.split()
 
 
 class SessionWriter:

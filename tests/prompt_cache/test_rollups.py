@@ -86,7 +86,7 @@ def test_a_changed_zone_is_served_exactly_and_then_rebuilt(workspace: Workspace)
     done = tend_ledger(workspace=workspace)
 
     assert job.workspace == workspace
-    assert done["daily_sums"] == 10
+    assert done["daily_sums"] == 12
     assert LedgerState.objects.get(workspace=workspace).time_zone == "Asia/Shanghai"
     assert build_report(workspace).rows == before.rows
     assert check_rollups(workspace=workspace) == []

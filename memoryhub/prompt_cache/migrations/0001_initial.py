@@ -42,6 +42,7 @@ class Migration(migrations.Migration):
                             ("project", "project"),
                             ("agent", "agent"),
                             ("user", "user"),
+                            ("session", "session"),
                             ("unpriced", "unpriced model"),
                         ],
                         max_length=10,

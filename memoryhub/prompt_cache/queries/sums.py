@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.db.models import Count, Max, Min, Q, Sum
+from django.db.models import Count, Q, Sum
 
 from memoryhub.common import errors
 from memoryhub.prompt_cache.domain import money
@@ -19,7 +19,7 @@ from memoryhub.workspaces.models import Workspace
 
 GROUPS = ("day", "project", "model", "agent", "user", "session")
 Only = Mapping[str, str]  # dimension -> the one value wanted
-_ROLLED_UP = {"project", "model", "agent", "user"}
+_ROLLED_UP = {"project", "model", "agent", "user", "session"}
 _TOKENS = ("input_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "cache_read_tokens", "output_tokens")
 _SUMMED = ("requests", *_TOKENS, "cost_pico", "nocache_pico")
 # A report that has to read records goes day by day; this many days is more than any ledger holds.
@@ -141,10 +141,11 @@ def resolve_span(workspace: Workspace, first: date | None, last: date | None, zo
     """The days asked for, cut to those that hold usage; open ends reach as far as the ledger. None where nothing is left."""
     if first and last and first > last:
         raise BadRangeError("The first day is after the last.")
-    held = UsageRecord.objects.of(workspace).aggregate(earliest=Min("occurred_at"), latest=Max("occurred_at"))
-    if held["earliest"] is None:
+    times = UsageRecord.objects.of(workspace).values_list("occurred_at", flat=True)
+    held = [times.order_by("occurred_at", "id").first(), times.order_by("-occurred_at", "-id").first()]
+    if held[0] is None or held[1] is None:
         return None
-    earliest, latest = (held[name].astimezone(zone).date() for name in ("earliest", "latest"))
+    earliest, latest = (moment.astimezone(zone).date() for moment in held if moment)
     first, last = max(first or earliest, earliest), min(last or latest, latest)
     return Span(first, last, zone) if first <= last else None
 

@@ -34,7 +34,7 @@ SUMMED = (
 # In the place of a zone: the sums can't be trusted and reports compute from the records until they are rebuilt.
 STALE = ""
 _UNIQUE = ("workspace_id", "dimension", "day", "value")
-_READ = ("occurred_at", "state", "part", "model", "project", "agent", "user", *SUMMED[1:])
+_READ = ("occurred_at", "state", "part", "model", "project", "agent", "user", "session", *SUMMED[1:])
 _ROWS_PER_READ = 5_000
 
 
@@ -52,7 +52,7 @@ def lock_ledger(workspace: Workspace) -> LedgerState:
     return state
 
 
-Cell = tuple[int, date, str, str, str, str]  # state, day, model, project, agent, user
+Cell = tuple[int, date, str, str, str, str, str]  # state, day, model, project, agent, user, session
 
 
 def _zeros() -> list[int]:
@@ -77,7 +77,7 @@ class RollUpChanges:
         if row["state"] == EXCLUDED:
             return
         day = row["occurred_at"].astimezone(self.zone).date()
-        key = (row["state"], day, row["model"], row["project"], row["agent"], row["user"])
+        key = (row["state"], day, row["model"], row["project"], row["agent"], row["user"], row["session"])
         sums = self.cells.get(key)
         if sums is None:
             sums = self.cells[key] = _zeros()
@@ -123,7 +123,7 @@ class RollUpChanges:
 
 
 def _keys(cell: Cell) -> Iterator[tuple[str, date, str]]:
-    state, day, model, project, agent, user = cell
+    state, day, model, project, agent, user, session = cell
     if state != PRICED:
         yield Dimension.UNPRICED.value, day, model
         return
@@ -132,6 +132,7 @@ def _keys(cell: Cell) -> Iterator[tuple[str, date, str]]:
     yield Dimension.PROJECT.value, day, project
     yield Dimension.AGENT.value, day, agent
     yield Dimension.USER.value, day, user
+    yield Dimension.SESSION.value, day, session
 
 
 def _write(workspace: Workspace, changed: list[dict[str, Any]]) -> None:
