@@ -1,4 +1,4 @@
-"""Near duplicates: found when a memory is stored, shown in the review inbox, never merged by themselves."""
+"""Near duplicates and contradictions: found when a memory is stored, shown in the review inbox, never settled by themselves."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,6 +7,7 @@ import numpy as np
 
 from memoryhub.common import ids
 from memoryhub.long_term_memory.domain import duplicates
+from memoryhub.long_term_memory.domain.contradictions import contradicts
 from memoryhub.long_term_memory.models import SCOPE_SHIFT, Memory, MemoryState, ReviewItem, ReviewKind, SearchDocument
 from memoryhub.long_term_memory.search import documents
 from memoryhub.workspaces.models import Workspace
@@ -74,7 +75,7 @@ def _compare(workspace: Workspace, memory: Memory, ids_near: Sequence[int], now:
         ReviewItem(
             workspace=workspace,
             public_id=ids.new_id("rev"),
-            kind=ReviewKind.DUPLICATE,
+            kind=ReviewKind.CONTRADICTION if contradicts(memory.content, other.content) else ReviewKind.DUPLICATE,
             memory=memory,
             other=other,
             score=score,
