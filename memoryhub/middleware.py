@@ -1,5 +1,6 @@
 """What holds for every request, whichever door it knocks at: its id, and how large its body may be."""
 
+import contextlib
 import re
 from collections.abc import Callable
 
@@ -32,6 +33,9 @@ class RequestIdMiddleware:
         return response
 
 
+# How much of a body that is refused is still taken in, so that its sender hears why; beyond that the connection ends.
+DRAINED_BYTES = 128 * 1024 * 1024
+DRAIN_PIECE_BYTES = 256 * 1024
 # The first prefix that matches decides. Uploads are streamed to disk; everything else is held in memory.
 _BODY_LIMITS = (
     ("/api/v1/memories/import", settings.IMPORT_BODY_LIMIT_BYTES),
@@ -61,8 +65,17 @@ class BodyLimitMiddleware:
             length = 0
         limit = body_limit_bytes(request.path_info)
         if length > limit:
+            _drain(request)
             return _too_large(request, limit)
         return self.get_response(request)
+
+
+def _drain(request: HttpRequest) -> None:
+    """Read what is still coming and drop it: most clients look for an answer only once they have sent everything."""
+    left = DRAINED_BYTES
+    with contextlib.suppress(OSError):
+        while left > 0 and (piece := request.read(DRAIN_PIECE_BYTES)):
+            left -= len(piece)
 
 
 def _too_large(request: HttpRequest, limit: int) -> HttpResponse:
