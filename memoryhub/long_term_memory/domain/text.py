@@ -8,7 +8,7 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
-from datetime import datetime
+from datetime import date
 from functools import lru_cache
 
 from memoryhub.long_term_memory.domain.stemming import stem
@@ -75,6 +75,6 @@ def term_counts(text: str) -> Counter[int]:
     return Counter(map(term_id, tokens(text)))
 
 
-def date_words(at: datetime) -> str:
+def date_words(at: date) -> str:
     """What people call a day: `2023 may 8 monday`."""
     return f"{at.year} {at:%B} {at.day} {at:%A} {at:%Y-%m-%d}"

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import date, datetime
+from functools import lru_cache
 
 import numpy as np
 
 from memoryhub.long_term_memory.domain import text
 from memoryhub.long_term_memory.models import MEMORY_MASK, SCOPE_SHIFT, Kind, Memory, MemoryState, SearchDocument, Trust
+from memoryhub.long_term_memory.rows import light_row
 
 STATE_CODES = {state: code for code, state in enumerate(MemoryState.values)}
 TRUST_CODES = {trust: code for code, trust in enumerate(Trust.values)}
@@ -64,9 +66,10 @@ def build_document(
     memory: Memory, before: Sequence[str] = (), after: Sequence[str] = (), vector: bytes | None = None
 ) -> SearchDocument:
     """The document of a memory whose id is known; neighbours of its source event are its context."""
-    own, subject = text.term_counts(memory.content), text.term_counts(memory.subject)
+    own = text.term_counts(memory.content)
+    subject = text.term_counts(memory.subject) if memory.subject else Counter[int]()
     other: Counter[int] = Counter()
-    dates = text.term_counts(text.date_words(memory.created_at))
+    dates = _date_terms(memory.created_at.date())
     length = own.total() + subject.total() + dates.total()
     _add(other, dates, DATE_TENTHS)
     for texts, weights in ((before, BEFORE_TENTHS), (after, AFTER_TENTHS)):
@@ -76,7 +79,8 @@ def build_document(
             _add(other, counts, tenths)
     every = list(dict.fromkeys((*own, *subject, *other)))
     table = np.array([(own[term], subject[term], other[term]) for term in every], dtype=np.int64).reshape(-1, 3)
-    document = SearchDocument(
+    document: SearchDocument = light_row(
+        SearchDocument,
         key=document_key(memory.scope_id, memory.pk),
         workspace_id=memory.workspace_id,
         word_count=len(text.words(memory.content)),
@@ -88,6 +92,11 @@ def build_document(
         vector=vector,
     )
     return fill_facts(document, memory)
+
+
+@lru_cache(maxsize=2_048)
+def _date_terms(day: date) -> Counter[int]:
+    return text.term_counts(text.date_words(day))
 
 
 def _add(total: Counter[int], counts: Counter[int], weight: int) -> None:

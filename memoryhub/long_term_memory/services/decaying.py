@@ -23,9 +23,9 @@ from memoryhub.long_term_memory.queries.policy import (
     policy_as_dict,
     read_policy_book,
 )
+from memoryhub.long_term_memory.rows import execute_many, insert_rows
 from memoryhub.long_term_memory.search import documents
 from memoryhub.long_term_memory.services import revisions as revising
-from memoryhub.long_term_memory.services.rows import execute_many, insert_rows
 from memoryhub.long_term_memory.services.writer import Writer
 from memoryhub.workspaces.models import Workspace
 

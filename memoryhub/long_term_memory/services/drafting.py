@@ -152,7 +152,7 @@ def guarded(draft: MemoryDraft, settings: GuardSettings, *, file_door: bool) -> 
     if report.suspicious and trust == Trust.UNREVIEWED:
         trust = Trust.QUARANTINED
     return Checked(
-        replace(draft, content=report.content),
+        draft if report.content == draft.content else replace(draft, content=report.content),
         report.flags,
         report.redactions,
         trust,

@@ -6,9 +6,9 @@ from django.db import transaction
 from django.db.models import Q
 
 from memoryhub.long_term_memory.models import Memory, SearchDocument
+from memoryhub.long_term_memory.rows import execute_many
 from memoryhub.long_term_memory.search import documents, embedders, selection, vectors
 from memoryhub.long_term_memory.services.revisions import current_model_id
-from memoryhub.long_term_memory.services.rows import execute_many
 from memoryhub.workspaces.models import Workspace
 
 BATCH = 100

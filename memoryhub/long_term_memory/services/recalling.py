@@ -23,10 +23,10 @@ from memoryhub.long_term_memory.queries.recall import (
     checked,
     search_memories,
 )
+from memoryhub.long_term_memory.rows import execute_many, insert_rows
 from memoryhub.long_term_memory.search.request import SearchRequest
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.finding import find_memory
-from memoryhub.long_term_memory.services.rows import execute_many, insert_rows
 from memoryhub.long_term_memory.services.writer import Writer
 from memoryhub.workspaces.models import Session, Workspace
 from memoryhub.workspaces.services import ensure_session

@@ -26,13 +26,13 @@ from memoryhub.long_term_memory.models import (
 )
 from memoryhub.long_term_memory.queries.guards import GuardSettings, get_guard_settings
 from memoryhub.long_term_memory.queries.policy import get_policy_book
+from memoryhub.long_term_memory.rows import insert_rows
 from memoryhub.long_term_memory.search import documents, embedders
 from memoryhub.long_term_memory.search.index import term_index
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.drafting import Checked, check_drafts, origin_of
 from memoryhub.long_term_memory.services.places import PathBlocked, check_place, parents_of
 from memoryhub.long_term_memory.services.proposing import propose_duplicates
-from memoryhub.long_term_memory.services.rows import insert_rows
 from memoryhub.long_term_memory.services.writer import (
     InvalidMemory,
     MemoryDraft,
@@ -178,7 +178,7 @@ class _Batch:
         if not self.settings.quarantine_unknown_agents:
             for name in sorted(self.unknown_agents):
                 ensure_agent(workspace=self.workspace, name=name)
-        return {scope: revising.find_scope(self.workspace, scope.as_dict()) for scope in names}
+        return revising.find_scopes(self.workspace, names)
 
     # --- what each draft becomes -------------------------------------------------------------------------------------
     def _sort_out(self, scopes: dict[Any, Scope], sessions: dict[str, Session], book: PolicyBook) -> None:
@@ -273,8 +273,7 @@ class _Batch:
             document = documents.build_document(memory, draft.context_before, draft.context_after, vectors.get(place))
             document.model_id = model_id if document.vector else None
             rows.append(document)
-            revision = revising.Revision(memory, draft.tags)
-            revision.old_tags = frozenset()
+            revision = revising.Revision(memory, draft.tags, is_new=True)
             revision.operation = Operation.CREATED
             fresh.append(revision)
         revising.write_tags(self.workspace, fresh)

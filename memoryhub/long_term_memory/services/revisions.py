@@ -4,7 +4,7 @@ A service loads memories with `begin`, changes their fields and tags, and hands 
 that changes nothing writes nothing. Ten thousand revisions are a handful of prepared statements.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from memoryhub.long_term_memory.domain import duplicates
 from memoryhub.long_term_memory.domain.decay import Curve, DecayPolicy, PolicyBook, draw_curve
 from memoryhub.long_term_memory.domain.forms import TIMES, differing, pack_time, unpack_time
 from memoryhub.long_term_memory.domain.lifecycle import Standing, forget_moment, judge
+from memoryhub.long_term_memory.domain.scoping import ScopeNames
 from memoryhub.long_term_memory.models import (
     EmbeddingModel,
     Memory,
@@ -27,10 +28,10 @@ from memoryhub.long_term_memory.models import (
     Tag,
 )
 from memoryhub.long_term_memory.queries.policy import facts_of_curve, get_policy_book
+from memoryhub.long_term_memory.rows import execute_many, insert_rows, light_row, update_memories
 from memoryhub.long_term_memory.search import documents, embedders
 from memoryhub.long_term_memory.search.index import term_index
 from memoryhub.long_term_memory.services.places import check_places
-from memoryhub.long_term_memory.services.rows import execute_many, insert_rows, update_memories
 from memoryhub.long_term_memory.services.writer import ChangedMeanwhile, TextTaken, Writer
 from memoryhub.workspaces.models import Workspace
 
@@ -42,6 +43,7 @@ UPDATED = (
     "access_count", "last_accessed_at",
 )  # fmt: skip
 CHUNK = 500
+SCOPES_AT_ONCE = 250
 
 
 def facts_of(memory: Memory, tags: Iterable[str]) -> dict[str, Any]:
@@ -65,11 +67,11 @@ def facts_of(memory: Memory, tags: Iterable[str]) -> dict[str, Any]:
 class Revision:
     """One memory on its way to its next version."""
 
-    def __init__(self, memory: Memory, tags: Iterable[str]) -> None:
+    def __init__(self, memory: Memory, tags: Iterable[str], *, is_new: bool = False) -> None:
         self.memory = memory
-        self.old_tags = frozenset(tags)
+        self.old_tags = frozenset() if is_new else frozenset(tags)
         self.tags = set(tags)
-        self.old_facts = facts_of(memory, tags)
+        self.old_facts = {} if is_new else facts_of(memory, tags)
         self.old_content = memory.content
         self.old_key = memory.document_key
         self.operation: str = Operation.MODIFIED
@@ -248,9 +250,10 @@ def _refuse_clashes(workspace: Workspace, revisions: Sequence[Revision]) -> None
 def version_of(revision: Revision, writer: Writer, change_set: ChangeSet, now: datetime) -> MemoryVersion:
     """The version row of a memory as it is now."""
     memory = revision.memory
-    return MemoryVersion(
+    version: MemoryVersion = light_row(
+        MemoryVersion,
         workspace_id=memory.workspace_id,
-        memory=memory,
+        memory_id=memory.pk,
         public_id=ids.new_id("memver"),
         number=memory.version,
         operation=revision.operation,
@@ -262,10 +265,11 @@ def version_of(revision: Revision, writer: Writer, change_set: ChangeSet, now: d
         actor_kind=writer.actor.kind,
         actor_id=writer.actor.id[:64],
         actor_label=writer.actor.label[:200],
-        session=writer.session,
-        change_set=change_set,
+        session_id=writer.session.pk if writer.session else None,
+        change_set_id=change_set.pk,
         created_at=now,
     )
+    return version
 
 
 def tag_ids(workspace: Workspace, names: Iterable[str]) -> dict[str, int]:
@@ -347,5 +351,33 @@ def update_document_facts(memories: Sequence[Memory]) -> None:
 
 def find_scope(workspace: Workspace, names: dict[str, str | None]) -> Scope:
     """The scope row of these names, made on first use."""
-    scope, _ = Scope.objects.get_or_create(workspace=workspace, **{name: value or "" for name, value in names.items()})
-    return scope
+    wanted = ScopeNames(**names)
+    return find_scopes(workspace, [wanted])[wanted]
+
+
+def find_scopes(workspace: Workspace, wanted: Collection[ScopeNames]) -> dict[ScopeNames, Scope]:
+    """The scope rows of many names, the missing ones made; a few queries, however many there are."""
+    found: dict[ScopeNames, Scope] = {}
+    missing = list(wanted)
+    for attempt in (1, 2):
+        for start in range(0, len(missing), SCOPES_AT_ONCE):
+            found |= _load_scopes(workspace, missing[start : start + SCOPES_AT_ONCE])
+        missing = [names for names in wanted if names not in found]
+        if missing and attempt == 1:
+            rows = [Scope(workspace=workspace, **_columns(names)) for names in missing]
+            Scope.objects.bulk_create(rows, ignore_conflicts=True)
+    return found
+
+
+def _load_scopes(workspace: Workspace, wanted: Sequence[ScopeNames]) -> dict[ScopeNames, Scope]:
+    columns = [_columns(names) for names in wanted]
+    rows = Scope.objects.filter(
+        workspace=workspace,
+        **{f"{name}__in": {values[name] for values in columns} for name in ("agent", "user", "project")},
+    )
+    found = {ScopeNames(row.agent or None, row.user or None, row.project or None): row for row in rows}
+    return {names: found[names] for names in wanted if names in found}
+
+
+def _columns(names: ScopeNames) -> dict[str, str]:
+    return {name: value or "" for name, value in names.as_dict().items()}

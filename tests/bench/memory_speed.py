@@ -1,0 +1,134 @@
+"""`python -m tests.bench.memory_speed [memories]`: import, insert, search and decay over a thousand users' memories.
+
+Memories are sentences of a few thousand words with a realistic spread, their vectors synthetic (the encoder is not what
+is measured here; one query's encoding is). A tenth of a million by default; a million as the goal is stated takes longer.
+"""
+
+import itertools
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tests.bench.throwaway import show, throwaway_hub
+
+USERS = 1_000
+CHUNK = 1_000
+WORDS = 6_000
+
+
+def vocabulary(dice: random.Random) -> list[str]:
+    syllables = ["ka", "ro", "mi", "ten", "la", "su", "vor", "ne", "chi", "dal", "pu", "gre", "shi", "on", "tar", "bel"]
+    return ["".join(dice.choices(syllables, k=dice.randint(2, 4))) + str(number % 10) for number in range(WORDS)]
+
+
+def sentences(count: int) -> Iterator[str]:
+    """Sentences whose words are as unevenly common as in real texts."""
+    dice = random.Random(3)
+    words = vocabulary(dice)
+    weights = [1 / (rank + 10) for rank in range(WORDS)]
+    for number in range(count):
+        yield " ".join(dice.choices(words, weights=weights, k=dice.randint(8, 24))) + f" note {number}"
+
+
+def p50(run: Callable[[int], Any], times: int) -> float:
+    taken = []
+    for number in range(times):
+        start = time.perf_counter()
+        run(number)
+        taken.append((time.perf_counter() - start) * 1000)
+    return statistics.median(taken)
+
+
+def fill(writer: Any, count: int) -> float:
+    """Import memories in chunks; returns rows a second."""
+    from memoryhub.long_term_memory.services import MemoryDraft, ScopeNames, remember
+
+    texts = sentences(count)
+    taken = 0.0
+    for first in range(0, count, CHUNK):
+        drafts = [
+            MemoryDraft(content=text, scope=ScopeNames(user=f"user-{number % USERS}"), tags=[f"tag-{number % 50}"])
+            for number, text in enumerate((next(texts) for _ in range(min(CHUNK, count - first))), start=first)
+        ]
+        start = time.perf_counter()
+        remember(writer=writer, drafts=drafts, embed=False, imported=True)
+        taken += time.perf_counter() - start
+    return count / taken
+
+
+def give_vectors(workspace_id: int) -> None:
+    """Synthetic unit vectors, as int8."""
+    from django.db import connection
+
+    from memoryhub.long_term_memory.models import SearchDocument
+    from memoryhub.long_term_memory.services.revisions import current_model_id
+
+    noise = np.random.default_rng(5)
+    model_id = current_model_id()
+    keys = list(SearchDocument.objects.order_by("key").values_list("key", flat=True))
+    sql = "UPDATE long_term_memory_searchdocument SET vector = %s, model_id = %s WHERE key = %s"
+    for first in range(0, len(keys), 20_000):
+        part = keys[first : first + 20_000]
+        rows = noise.integers(-127, 127, size=(len(part), 512), dtype=np.int8)
+        with connection.cursor() as cursor:
+            cursor.executemany(sql, [(row.tobytes(), model_id, key) for row, key in zip(rows, part, strict=True)])
+
+
+def measure(writer: Any, count: int) -> None:
+    from memoryhub.common import clock
+    from memoryhub.long_term_memory.domain.scoping import ScopeNames
+    from memoryhub.long_term_memory.queries import search_memories
+    from memoryhub.long_term_memory.search.request import SearchRequest
+    from memoryhub.long_term_memory.services import MemoryDraft, recall_memories, refresh_file, remember, run_decay
+
+    show("memory_import_rows_per_s", fill(writer, count), "rows/s", ">= 5000", memories=count)
+    give_vectors(writer.workspace.pk)
+    refresh_file(writer.workspace)
+    asked = list(sentences(400))[200:]
+
+    def request(number: int, **scope: str) -> SearchRequest:
+        return SearchRequest(query=" ".join(asked[number % 200].split()[:6]), scope=ScopeNames(**scope))
+
+    def scoped(number: int) -> Any:
+        return search_memories(writer.workspace, request(number, user=f"user-{number * 7 % USERS}"), now=clock.now())
+
+    def recalled(number: int) -> Any:
+        return recall_memories(writer=writer, request=request(number, user=f"user-{number * 7 % USERS}"))
+
+    def wide(number: int) -> Any:
+        return search_memories(writer.workspace, request(number), now=clock.now())
+
+    def insert(number: int) -> Any:
+        draft = MemoryDraft(content=f"{asked[number % 200]} {number} fresh", scope=ScopeNames(user=f"user-{number}"))
+        return remember(writer=writer, drafts=[draft])
+
+    scoped(0)
+    show("memory_search_scoped_p50", p50(scoped, 100), "ms", "<= 25", memories=count)
+    show("memory_recall_scoped_p50", p50(recalled, 50), "ms", "", memories=count)
+    wide(0)
+    show("memory_search_workspace_p50", p50(wide, 30), "ms", "<= 150", memories=count)
+    show("memory_insert_p50", p50(insert, 100), "ms", "<= 6", memories=count)
+    start = time.perf_counter()
+    steps: list[float] = [start]
+    run_decay(writer=writer, on_progress=lambda done, total: steps.append(time.perf_counter()))
+    show("memory_decay", time.perf_counter() - start, "s", "<= 60", memories=count)
+    longest = max(after - before for before, after in itertools.pairwise(steps)) * 1000
+    show("memory_decay_longest_step", longest, "ms", "<= 200", memories=count)
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    with throwaway_hub() as workspace:
+        from memoryhub.long_term_memory.services import Writer
+        from memoryhub.workspaces.principals import command_principal
+
+        measure(Writer.of(command_principal(workspace, "bench"), door="bench"), count)
+
+
+if __name__ == "__main__":
+    main()
