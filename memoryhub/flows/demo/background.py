@@ -4,6 +4,7 @@ Here the counters come from a chain of requests that grows turn by turn: a reque
 starts within the TTL, and pays for the whole prefix again if not. Now and then something breaks the prefix.
 """
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,12 +13,13 @@ from typing import Any
 
 from memoryhub.flows.demo.content import read_json_lines
 from memoryhub.flows.demo.requests import OUTPUT_TOKENS_A_SECOND, usage_of
-from memoryhub.flows.demo.stage import DAYS, Stage, Timeline
+from memoryhub.flows.demo.stage import DAYS, SEED, Stage, Timeline, moment_of
 from memoryhub.prompt_cache.domain.pricing import Tokens
 from memoryhub.prompt_cache.domain.reports import UsageReport, sightings_of_report
 from memoryhub.prompt_cache.services.doctor import diagnose_pending
 from memoryhub.prompt_cache.services.usage import record_usage
 from memoryhub.session_cache.services.events import GivenEvent, append_events
+from memoryhub.workspaces.models import Session
 
 MODELS = {
     "reviewer": ("claude-opus-5-5", "claude-opus-5-5", "claude-sonnet-5-5"),
@@ -54,22 +56,46 @@ class Chain:
     fast: bool = False
 
 
+def open_sessions(stage: Stage) -> None:
+    """Open all sessions of the background, so that memories can name the session they were written in."""
+    for chain, title, _ in _planned(stage):
+        with moment_of(stage, chain.begins_at):
+            stage.session(
+                chain.sid,
+                agent=chain.agent,
+                user=chain.user,
+                project=chain.project,
+                title=title,
+                at=chain.begins_at,
+            )
+
+
 def tell_background(stage: Stage) -> None:
     """Play the short conversations and the daily routines, then put all their usage into the ledger and diagnose it."""
     timeline = Timeline()
     reports: list[UsageReport] = []
-    for number, told in enumerate(read_json_lines(stage.files / "conversations.jsonl")):
-        begins_at = stage.morning(_day_of(stage, number), stage.rng.uniform(5.5, 15.5))
-        chain = _chain_of(stage, told, number, begins_at)
-        timeline.at(begins_at, partial(_play, stage, told, chain, reports))
-    for routine in ROUTINES:
-        for day in range(DAYS - 1, -1, -1):
-            at = stage.morning(day, routine[4])
-            timeline.at(at, partial(_play_routine, stage, routine, at, reports))
+    for chain, _, told in _planned(stage):
+        timeline.at(chain.begins_at, partial(_play, stage, chain, told, reports))
     timeline.play(stage)
     sightings = [sighting for report in reports for sighting in sightings_of_report(report, stage.now)]
     record_usage(workspace=stage.workspace, sightings=sightings)
     diagnose_pending(workspace=stage.workspace)
+
+
+Plan = tuple["Chain", str, dict[str, Any] | None]
+
+
+def _planned(stage: Stage) -> list[Plan]:
+    """Return every chain with its title and, for a conversation, what was said; the same ones each time it is asked."""
+    rng = random.Random(SEED)  # noqa: S311 - a story, not a secret
+    plans: list[Plan] = []
+    for number, told in enumerate(read_json_lines(stage.files / "conversations.jsonl")):
+        begins_at = stage.morning(_day_of(stage, number), rng.uniform(5.5, 15.5))
+        plans.append((_chain_of(rng, told, number, begins_at), told["title"], told))
+    for routine in ROUTINES:
+        for day in range(DAYS - 1, -1, -1):
+            plans.append(_routine(rng, routine, stage.morning(day, routine[4])))
+    return plans
 
 
 def _day_of(stage: Stage, number: int) -> int:
@@ -79,8 +105,8 @@ def _day_of(stage: Stage, number: int) -> int:
     return (day + 2) % DAYS if is_weekend and number % 4 else day
 
 
-def _chain_of(stage: Stage, told: dict[str, Any], number: int, begins_at: datetime) -> Chain:
-    rng, agent = stage.rng, told["agent"]
+def _chain_of(rng: random.Random, told: dict[str, Any], number: int, begins_at: datetime) -> Chain:
+    agent = told["agent"]
     model = UNPRICED_MODEL if number == 17 else MODELS[agent][number % 3]
     return Chain(
         sid=f"{agent}-{begins_at:%m%d}-{number:02d}",
@@ -97,31 +123,25 @@ def _chain_of(stage: Stage, told: dict[str, Any], number: int, begins_at: dateti
     )
 
 
-def _play(stage: Stage, told: dict[str, Any], chain: Chain, reports: list[UsageReport]) -> None:
-    session = stage.session(
-        chain.sid,
-        agent=chain.agent,
-        user=chain.user,
-        project=chain.project,
-        title=told["title"],
-        at=chain.begins_at,
-    )
-    asked = GivenEvent("message", told["ask"], id=f"{chain.sid}-ask", role="user", occurred_at=chain.begins_at)
+def _routine(rng: random.Random, routine: tuple[Any, ...], at: datetime) -> Plan:
+    title, agent, user, project, _, requests, model = routine
+    share = WEEKEND_SHARE if at.weekday() >= 5 else 1
+    count = max(4, round(requests * share * rng.uniform(0.8, 1.25)))
+    sid = f"{agent}-daily-{at:%m%d}"
+    chain = Chain(sid, agent, user, project, model, "5m", at, count, rng.randint(24_000, 36_000))
+    return chain, f"{title}, {at:%d.%m.}", None
+
+
+def _play(stage: Stage, chain: Chain, told: dict[str, Any] | None, reports: list[UsageReport]) -> None:
+    before = len(reports)
     reports.extend(reports_of(stage, chain))
+    if told is None or len(reports) == before:
+        return
+    session = Session.objects.get(workspace=stage.workspace, sid=chain.sid)
+    asked = GivenEvent("message", told["ask"], id=f"{chain.sid}-ask", role="user", occurred_at=chain.begins_at)
     ended_at = reports[-1].ended_at
     said = GivenEvent("message", told["say"], id=f"{chain.sid}-say", role="assistant", occurred_at=ended_at)
     append_events(session=session, events=[asked, said])
-
-
-def _play_routine(stage: Stage, routine: tuple[Any, ...], at: datetime, reports: list[UsageReport]) -> None:
-    title, agent, user, project, _, requests, model = routine
-    share = WEEKEND_SHARE if at.weekday() >= 5 else 1
-    count = max(4, round(requests * share * stage.rng.uniform(0.8, 1.25)))
-    first_tokens = stage.rng.randint(24_000, 36_000)
-    sid = f"{agent}-daily-{at:%m%d}"
-    chain = Chain(sid, agent, user, project, model, "5m", at, count, first_tokens)
-    stage.session(sid, agent=agent, user=user, project=project, title=f"{title}, {at:%d.%m.}", at=at)
-    reports.extend(reports_of(stage, chain))
 
 
 def reports_of(stage: Stage, chain: Chain) -> Iterator[UsageReport]:

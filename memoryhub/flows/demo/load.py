@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from memoryhub.common import clock, errors
-from memoryhub.flows.demo.background import tell_background
+from memoryhub.flows.demo.background import open_sessions, tell_background
 from memoryhub.flows.demo.conversations import tell_conversations
 from memoryhub.flows.demo.errands import tell_errands
 from memoryhub.flows.demo.mark import DEMO, DEMO_SETTING, is_demo
@@ -21,6 +21,7 @@ from memoryhub.workspaces.services import create_api_key, create_workspace, ensu
 TITLE = "Lantern Tea · 灯笼茶舍"
 TIME_ZONE = "Europe/Berlin"
 ACTS: tuple[Callable[[Stage], None], ...] = (
+    open_sessions,
     tell_memories,
     tell_conversations,
     tell_background,

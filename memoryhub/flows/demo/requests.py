@@ -13,6 +13,7 @@ from typing import Any
 
 from memoryhub.flows.demo.content import read_json
 from memoryhub.flows.demo.stage import Stage
+from memoryhub.flows.demo.texts import source_text
 from memoryhub.long_term_memory.domain.rendering import RenderedMemory, render
 from memoryhub.long_term_memory.models import Memory
 from memoryhub.prompt_cache.domain.pricing import Tokens
@@ -22,6 +23,7 @@ from memoryhub.prompt_cache.domain.simulator import Cache, bill, shape_of
 from memoryhub.prompt_cache.services.doctor import SentRequest
 from memoryhub.workspaces.models import Session
 
+MAP_LINES = 1800  # of the working copy that stand in an agent's instructions
 RECALLED = 8  # memories that stand in an agent's instructions
 OUTPUT_TOKENS_A_SECOND = 85
 MAX_OUTPUT_TOKENS = 8192
@@ -43,14 +45,14 @@ def tool_definition(name: str, told: Mapping[str, Any]) -> Json:
 
 
 def build_instructions(stage: Stage, agent: str) -> list[str]:
-    """Return an agent's system texts: who it is, what the project has written down, and what it recalled."""
+    """Return an agent's system texts: who it is, its working copy, what the project has written down, what it recalled."""
     about = (stage.files / "agents" / f"{agent}.md").read_text(encoding="utf-8")
     told = Memory.objects.filter(workspace=stage.workspace, scope__agent=agent, superseded_by=None, path=None)
     rows = list(told.exclude(state="forgotten").order_by("id"))
     guide = "Notes of the project\n" + "".join(f"- {row.content}\n" for row in rows if row.trust == "trusted")
     best = sorted(rows, key=lambda row: (-row.strength, row.pk))[:RECALLED]
     marked = render([RenderedMemory(row.public_id, row.version, row.content, row.subject) for row in best])
-    return [about, guide, marked]
+    return [about, source_text(f"the map of {agent}'s working copy", MAP_LINES), guide, marked]
 
 
 @dataclass

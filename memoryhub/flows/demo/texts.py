@@ -1,6 +1,7 @@
 """Files of the imaginary project: long enough to weigh something in a request, the same on every load."""
 
 import random
+from functools import lru_cache
 
 _NOUNS = ("line", "order", "price", "address", "parcel", "label", "voucher", "stock", "shipment", "customer", "invoice")
 _VERBS = ("load", "store", "check", "count", "reserve", "release", "format", "send", "collect", "update")
@@ -14,6 +15,7 @@ _STEPS = (
 )
 
 
+@lru_cache(maxsize=128)
 def source_text(topic: str, lines: int) -> str:
     """Return plausible Python of the shop about this many lines long."""
     rng = random.Random(topic)  # noqa: S311 - a text, not a secret

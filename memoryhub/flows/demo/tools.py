@@ -29,7 +29,7 @@ REWRITTEN_SHARE = 0.2  # of those: the file was rewritten in between
 UNCACHED_SHARE = 0.3  # of the sessions have a call that no cache may answer
 LEASE_SHARE = 0.2  # of the look-ups: where several may want the same result at once
 SMALL_SESSION = "review-audit-apps"  # its results have room for little, so that some are evicted
-SMALL_BYTES = 120_000
+SMALL_BYTES = 80_000
 TOO_LARGE_BYTES = 30_000  # more than a fifth of the small session's room
 UNCACHED_TOOLS = ("send_mail", "screenshot")  # one is declared never to be cached, of the other the hub knows nothing
 
