@@ -5,8 +5,12 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from memoryhub.long_term_memory.models import Memory
+from memoryhub.long_term_memory.queries.memories import MemoryFilter
+from memoryhub.long_term_memory.services.bulk import BulkAction, bulk_edit
+from memoryhub.long_term_memory.services.writer import Writer
 from memoryhub.session_cache.services.events import Rewound, preview_rewind, rewind
 from memoryhub.workspaces.models import Session
+from memoryhub.workspaces.principals import Principal
 
 MOST_MEMORIES = 1000
 
@@ -28,6 +32,15 @@ def rewind_session(*, session: Session, to: str) -> RewindOutcome:
 def preview_rewind_session(*, session: Session, to: str) -> RewindOutcome:
     """Return what a rewind would leave behind, without moving anything."""
     return _outcome(session, preview_rewind(session=session, to=to))
+
+
+def retire_memories(*, principal: Principal, memory_ids: tuple[str, ...], session: Session) -> int:
+    """Forget the memories that were written from what a rewind left behind, in one change set that can be reverted."""
+    if not memory_ids:
+        return 0
+    writer = Writer.of(principal, door="web", reason=f"rewound session {session.sid}")
+    done = bulk_edit(writer=writer, wanted=MemoryFilter(ids=list(memory_ids)), action=BulkAction(forget=True))
+    return done.changed
 
 
 def _outcome(session: Session, moved: Rewound) -> RewindOutcome:

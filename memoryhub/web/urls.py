@@ -62,6 +62,8 @@ urlpatterns = [
     path("prices", prices.prices, name="prices"),
     path("prices/new", prices.set_price, name="set_price"),
     path("prices/<int:price_id>/remove", prices.drop_price, name="drop_price"),
+    # Medium term
+    path("", include("memoryhub.web.session_urls")),
     # Long term
     path("", include("memoryhub.web.memory_urls")),
 ]

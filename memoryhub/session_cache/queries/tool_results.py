@@ -8,6 +8,7 @@ from memoryhub.common import errors
 from memoryhub.invalidation.domain.dependency import clean_path
 from memoryhub.invalidation.domain.selector import Selector, ancestors, is_glob, tool_matches
 from memoryhub.session_cache.models import ToolDependency, ToolResult, ToolSpace, ToolUsage
+from memoryhub.session_cache.queries import tree
 from memoryhub.workspaces.models import Session, Workspace
 
 
@@ -138,3 +139,14 @@ def _shape(tool: str, figures: dict[str, Any], held: dict[str, Any] | None) -> d
         "verified": figures["verified"],
         "stale_rate": figures["verified_stale"] / figures["verified"] if figures["verified"] else None,
     }
+
+
+def count_seen_after(session: Session, event_id: str) -> int:
+    """Return how many of the session's results were seen on events that a node does not see: they need proof there."""
+    target = tree.get_event(session, event_id)
+    path = tree.node_of(target).full_path
+    entries = ToolResult.objects.filter(session=session, seen_branch_id__isnull=False)
+    within = Q(pk__in=[])
+    for branch, upto in path:
+        within |= Q(seen_branch_id=branch, seen_seq__lte=upto)
+    return entries.exclude(within).count()
