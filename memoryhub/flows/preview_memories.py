@@ -42,8 +42,8 @@ class _Head:
         return self
 
     def __next__(self) -> Item:
-        if self._left <= 0:
-            self.goes_on = next(self._items, None) is not None
+        if self._left == 0:
+            self.goes_on = self.goes_on or next(self._items, None) is not None
             raise StopIteration
         self._left -= 1
         return next(self._items)

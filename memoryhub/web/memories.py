@@ -27,7 +27,7 @@ from memoryhub.web.memory_filters import MemoryFilters, Narrowed, narrow, room_f
 from memoryhub.web.memory_snippets import remember_with_curl
 from memoryhub.web.tidy_urls import tidied
 
-PAGE_ROWS = 40
+PAGE_ROWS = 30
 WATCH_SECONDS = 20
 SEARCH_NOTES = {
     "embedder_unavailable": gettext_lazy("The embedder does not answer: this was found by words only, not by meaning."),
@@ -109,11 +109,11 @@ def render_row(
 def render_problem(
     request: MemberRequest, public_id: str, filters: MemoryFilters, problem: str, typed: str | None
 ) -> HttpResponse:
-    """Answer the row with what is wrong with the edit, and with what was typed."""
+    """Answer the row with what is wrong with the edit; a text that was typed stays open for editing."""
     memory = queries.get_memory(request.principal.workspace, public_id, in_trash=True)
-    row = memory_rows.editing(
-        memory_rows.row_of(memory, filters, clock.now()), typed if typed is not None else memory.content
-    )
+    row = memory_rows.row_of(memory, filters, clock.now())
+    if typed is not None:
+        row = memory_rows.editing(row, typed)
     context = {**frame(request, filters), "row": row, "problem": problem}
     return render(request, "long_term_memory/memories.html#row", context, status=422)
 

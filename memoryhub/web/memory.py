@@ -25,6 +25,7 @@ from memoryhub.long_term_memory.models import (
 )
 from memoryhub.long_term_memory.queries import memories as queries
 from memoryhub.long_term_memory.queries import page_memory
+from memoryhub.long_term_memory.services.writer import MAX_TAGS
 from memoryhub.web import formats, memory_rows
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.change_words import actor_label
@@ -58,7 +59,7 @@ def show_memory(
     found = queries.get_memory(request.principal.workspace, public_id, in_trash=True)
     now, may_edit = clock.now(), request.principal.role in ("editor", "admin")
     in_trash = found.state == MemoryState.FORGOTTEN
-    row = memory_rows.row_of(found, MemoryFilters(), now)
+    row = memory_rows.row_of(found, MemoryFilters(), now, tags_shown=MAX_TAGS)
     tried = _tried_importance(request)
     if may_edit and not in_trash and edit_form is None and request.GET.get("edit"):
         edit_form = EditMemoryForm(initial=_initial(found, row))

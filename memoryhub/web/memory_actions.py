@@ -63,9 +63,9 @@ def seen_version(query: QueryDict) -> int:
 @member("editor")
 def edit(request: MemberRequest, public_id: str) -> HttpResponse:
     """Save one or more fields; a row for htmx, else back to where the form was."""
-    what, changes = read_changes(request.POST)
     version = seen_version(request.POST)
     try:
+        what, changes = read_changes(request.POST)
         memory = editing.edit_memory(
             writer=writer_of(request), memory_id=public_id, changes=changes, expected_version=version
         )
@@ -83,7 +83,10 @@ def read_changes(query: QueryDict) -> tuple[str, MemoryChanges]:
     what = "facts"
     if "add_tag" in query or "remove_tag" in query:
         what = "tags"
-        given |= {"add_tags": split_tags(query.get("add_tag", "")), "remove_tags": query.getlist("remove_tag")}
+        given |= {
+            "add_tags": split_tags(query.get("add_tag", "")),
+            "remove_tags": [tag for tag in query.getlist("remove_tag") if tag],
+        }
     if "importance" in query:
         what = "importance"
         given["importance"] = _importance(query)

@@ -1,7 +1,7 @@
 """The menus above the list of memories: each value of a dimension with how many memories have it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse

@@ -18,6 +18,7 @@ from memoryhub.long_term_memory.queries.page_rows import EXCERPT_CHARS
 from memoryhub.web import formats
 from memoryhub.web.memory_filters import MemoryFilters
 
+ROW_TAGS = 6  # a memory takes a hundred; its own page shows them all
 SOON = timedelta(days=14)  # from when a coming fade is worth a chip
 STATE_TONES = {"fading": "warn", "archived": "", "forgotten": "bad"}
 TRUST_TONES = {"unreviewed": "warn", "quarantined": "bad"}
@@ -60,6 +61,7 @@ class MemoryRow:
     session_url: str
     born: str
     tags: list[TagLink]
+    more_tags: int
     marks: list[Mark]
     pinned: bool
     importance: float
@@ -131,7 +133,7 @@ def marks_of(memory: Memory, now: datetime) -> list[Mark]:
         marks.append(Mark(_("superseded")))
     if memory.expires_at and memory.expires_at <= now:
         marks.append(Mark(_("expired")))
-    elif memory.valid_until and memory.valid_until <= now:
+    elif memory.valid_until and memory.valid_until <= now and memory.superseded_at is None:
         marks.append(Mark(_("no longer valid")))
     if memory.kind != Kind.SEMANTIC:
         marks.append(Mark(str(Kind(memory.kind).label)))
@@ -157,8 +159,9 @@ def _dated(words: str, at: datetime, tone: str) -> Mark:
     return Mark(words % {"day": formats.short_day(timezone.localtime(at).date())}, tone, formats.when(at))
 
 
-def row_of(memory: Memory, filters: MemoryFilters, now: datetime) -> MemoryRow:
+def row_of(memory: Memory, filters: MemoryFilters, now: datetime, *, tags_shown: int = ROW_TAGS) -> MemoryRow:
     """Return a memory as a row of the list that `filters` stand for."""
+    names = tag_names(memory)
     path = reverse("memories")
     sid = memory.session.sid if memory.session else ""
     text = getattr(memory, "excerpt", None) or memory.content
@@ -171,7 +174,8 @@ def row_of(memory: Memory, filters: MemoryFilters, now: datetime) -> MemoryRow:
         session=sid if len(sid) <= 12 else f"{sid[:8]}…",
         session_url=session_url(sid, memory.event_id) if sid else "",
         born=formats.short_day(day) if day.year == timezone.localtime(now).year else formats.day(day),
-        tags=tag_links(tag_names(memory), filters, path),
+        tags=tag_links(names[:tags_shown], filters, path),
+        more_tags=max(0, len(names) - tags_shown),
         marks=marks_of(memory, now),
         pinned=memory.pinned,
         importance=memory.importance,
