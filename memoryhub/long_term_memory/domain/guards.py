@@ -159,12 +159,19 @@ class GuardReport:
     recalled: bool = False
 
 
+def _holds_any(text: str, hints: tuple[str, ...]) -> bool:
+    for hint in hints:  # noqa: SIM110 - a plain loop is several times faster than any() over a generator here
+        if hint in text:
+            return True
+    return False
+
+
 def redact_secrets(content: str) -> tuple[str, int]:
     """The text with each secret replaced by a word that names its kind, and how many there were."""
     count = 0
     lower = content.lower()
     for name, hints, pattern in _SECRETS:
-        if any(hint in lower for hint in hints):
+        if _holds_any(lower, hints):
             content, found = pattern.subn(_replacement(name), content)
             count += found
     return content, count
@@ -178,7 +185,7 @@ def is_instruction_like(content: str) -> bool:
     """Whether a text speaks to the model rather than about the world."""
     sample = content.replace("\u200b", "").replace("\u2060", "").replace("\ufeff", "")
     lower = sample.lower()
-    return any(pattern.search(sample) for hints, pattern in _INSTRUCTIONS if any(hint in lower for hint in hints))
+    return any(pattern.search(sample) for hints, pattern in _INSTRUCTIONS if _holds_any(lower, hints))
 
 
 def is_recalled_text(content: str) -> bool:

@@ -21,6 +21,8 @@ from memoryhub.long_term_memory.services.writer import (
     Writer,
 )
 
+KINDS, STATES, TRUSTS = frozenset(Kind.values), frozenset(MemoryState.values), frozenset(Trust.values)
+
 
 @dataclass(frozen=True, slots=True)
 class Checked:
@@ -69,7 +71,7 @@ def check_importance(importance: float) -> float:
 
 
 def check_kind(kind: str) -> str:
-    if kind not in Kind.values:
+    if kind not in KINDS:
         raise InvalidMemory(f"kind must be one of {', '.join(Kind.values)}.")
     return kind
 
@@ -123,9 +125,9 @@ def check_drafts(
 def _check(writer: Writer, draft: MemoryDraft, settings: GuardSettings, *, file_door: bool) -> Checked:
     check_content(draft.content, may_be_empty=draft.path is not None)
     check_validity(draft.valid_from, draft.valid_until)
-    if draft.state not in MemoryState.values:
+    if draft.state not in STATES:
         raise InvalidMemory(f"state must be one of {', '.join(MemoryState.values)}.")
-    if draft.trust is not None and draft.trust not in Trust.values:
+    if draft.trust is not None and draft.trust not in TRUSTS:
         raise InvalidMemory(f"trust must be one of {', '.join(Trust.values)}.")
     cleaned = replace(
         draft,
