@@ -208,6 +208,8 @@ FILE_UPLOAD_TEMP_DIR = DATA_DIR
 # --- Layers ----------------------------------------------------------------------------------------------------------
 ANTHROPIC_UPSTREAM = env.text("MEMORYHUB_ANTHROPIC_UPSTREAM", "https://api.anthropic.com")
 ANTHROPIC_API_KEY = env.secret("MEMORYHUB_ANTHROPIC_API_KEY")
+ANTHROPIC_TIMEOUT_SECONDS = env.integer("MEMORYHUB_ANTHROPIC_TIMEOUT_SECONDS", 600, least=1, most=86_400)
+SPOOL_THREAD = "pytest" not in sys.modules  # tests record what the proxy noted when they want it
 EXTRACTION_MODEL = env.text("MEMORYHUB_EXTRACTION_MODEL", "claude-haiku-5-5")  # reads sessions for what is worth keeping
 FINGERPRINT_DAYS = env.integer("MEMORYHUB_FINGERPRINT_DAYS", 30, least=1, most=3650)  # hashes of requests, for the doctor
 TRANSCRIPT_DIRS = env.words("MEMORYHUB_TRANSCRIPT_DIRS")  # folders of transcripts that the hub itself may read

@@ -1,6 +1,6 @@
 """Shapes of the checks: validate, plan, diagnose, simulate."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from ninja import Field, Schema
 from pydantic import ConfigDict
@@ -9,19 +9,24 @@ from memoryhub.api.schemas.base import InShape
 from memoryhub.prompt_cache.domain import money
 from memoryhub.prompt_cache.domain.doctor import Diagnosis
 from memoryhub.prompt_cache.domain.planner import Plan
-from memoryhub.prompt_cache.domain.simulator import PLANS, Replay, Simulation
+from memoryhub.prompt_cache.domain.simulator import Replay, Simulation
 from memoryhub.prompt_cache.domain.validator import Finding
 
 MOST_REQUESTS = 500
-_SYSTEM = [{"type": "text", "text": "You review code.", "cache_control": {"type": "ephemeral"}}]
-EXAMPLE_REQUEST = {
+PlanName = Literal["none", "auto-5m", "1h", "mixed", "keepalive", "actual"]
+_SYSTEM: list[Any] = [{"type": "text", "text": "You review code.", "cache_control": {"type": "ephemeral"}}]
+EXAMPLE_REQUEST: dict[str, Any] = {
     "model": "claude-opus-5-5",
     "max_tokens": 1024,
     "system": _SYSTEM,
     "messages": [{"role": "user", "content": "Look at main.py."}],
 }
-_EXAMPLE_USAGE = {"input_tokens": 100, "cache_creation_input_tokens": 4600, "cache_read_input_tokens": 0}
-_EXAMPLE_EXCHANGE = {"request": EXAMPLE_REQUEST, "usage": _EXAMPLE_USAGE, "started_at": "2026-11-29T10:00:00Z"}
+_EXAMPLE_USAGE: dict[str, Any] = {
+    "input_tokens": 100,
+    "cache_creation_input_tokens": 4600,
+    "cache_read_input_tokens": 0,
+}
+_EXAMPLE_EXCHANGE: Any = {"request": EXAMPLE_REQUEST, "usage": _EXAMPLE_USAGE, "started_at": "2026-11-29T10:00:00Z"}
 
 
 def shortest_usd(pico: int | None) -> str | None:
@@ -126,9 +131,7 @@ class SimulateIn(InShape):
 
     session: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     requests: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST_REQUESTS)] | None = None
-    plans: Annotated[list[Literal["none", "auto-5m", "1h", "mixed", "keepalive", "actual"]], Field(min_length=1)] = (
-        list(PLANS)
-    )  # type: ignore[assignment]
+    plans: Annotated[list[PlanName], Field(min_length=1)] = list(get_args(PlanName))
 
 
 class ReplayOut(Schema):
@@ -162,7 +165,7 @@ class SimulationOut(Schema):
 
     calibration_error: float | None
     requests: int
-    basis: Literal["requests", "usage", "mixed"]
+    basis: str = Field(description="What the replay rests on: requests, usage, or mixed.")
     truncated: bool
     plans: list[ReplayOut]
 
