@@ -8,8 +8,15 @@ class JobsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from memoryhub.jobs import connections, tasks  # models exist only from here on
+        from memoryhub.jobs import connections  # models exist only from here on
         from memoryhub.work.services import install_doorbell
 
-        install_doorbell(tasks.ring)
+        install_doorbell(_ring)
         connections.close_those_of_ended_threads()
+
+
+def _ring(job_id: int) -> None:
+    """Ring for a job. The tasks import every room's jobs, which takes half a second that a short command need not wait."""
+    from memoryhub.jobs import tasks
+
+    tasks.ring(job_id)
