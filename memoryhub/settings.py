@@ -219,6 +219,7 @@ TOOL_CACHE_SESSION_BYTES = env.integer("MEMORYHUB_TOOL_CACHE_SESSION_BYTES", 50 
 TOOL_CACHE_SHARED_BYTES = env.integer("MEMORYHUB_TOOL_CACHE_SHARED_BYTES", 500 * 1024 * 1024, least=1024, most=2**40)
 TOOL_CACHE_EVICTION = env.choice("MEMORYHUB_TOOL_CACHE_EVICTION", "gdsf", ("gdsf", "lru", "lfu"))
 TOOL_CACHE_FLUSHER = "pytest" not in sys.modules  # hits are counted in memory and stored by a thread
+USAGE_RETENTION_DAYS = env.integer("MEMORYHUB_USAGE_RETENTION_DAYS", 0, most=36500)  # 0 keeps usage for ever
 SESSION_RETENTION_DAYS = env.integer("MEMORYHUB_SESSION_RETENTION_DAYS", 0, most=36500)  # 0 keeps sessions for ever
 EMBEDDER = env.choice("MEMORYHUB_EMBEDDER", "local", ("local", "openai_compatible", "voyage", "none"))
 EMBEDDER_URL = env.text("MEMORYHUB_EMBEDDER_URL")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ class UploadFolder:
     """Where an upload is streamed to before its job reads it; removed unless a job is left for it."""
 
     def __init__(self) -> None:
-        uploads = Path(settings.DATA_DIR) / "uploads"
+        uploads = Path(settings.DATA_DIR) / "transcript-uploads"
         uploads.mkdir(mode=0o700, exist_ok=True)
         _forget_old(uploads)
         self.folder = uploads / ids.new_id("upl")
@@ -76,7 +75,7 @@ class UploadFolder:
 
 def _forget_old(uploads: Path) -> None:
     """Uploads whose job died are removed after a week."""
-    oldest = time.time() - _KEEP_UPLOADS_SECONDS
+    oldest = clock.now().timestamp() - _KEEP_UPLOADS_SECONDS
     for folder in uploads.iterdir():
         if folder.stat().st_mtime < oldest:
             shutil.rmtree(folder, ignore_errors=True)

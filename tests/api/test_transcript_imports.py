@@ -37,7 +37,7 @@ def upload(api: ApiClient, *files: tuple[str, bytes]) -> Any:
 
 
 def left_behind() -> list[Path]:
-    return list((Path(settings.DATA_DIR) / "uploads").glob("*"))
+    return list((Path(settings.DATA_DIR) / "transcript-uploads").glob("*"))
 
 
 def test_files_are_imported_and_the_job_says_what_happened(api: ApiClient) -> None:

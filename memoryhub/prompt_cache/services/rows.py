@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import connection, models
-from psycopg.types.json import Jsonb
 
 from memoryhub.prompt_cache.domain.entries import CUT_STREAM, Entry
 from memoryhub.prompt_cache.domain.sightings import Joined, Place, Sighting, from_json, to_json
@@ -162,10 +161,16 @@ def _preparation(field: models.Field[Any, Any]) -> Callable[[Any], Any] | None:
     if isinstance(field, models.DateTimeField):
         return _naive_utc_text if connection.vendor == "sqlite" else None
     if isinstance(field, models.JSONField):
-        return json.dumps if connection.vendor == "sqlite" else Jsonb
+        return json.dumps if connection.vendor == "sqlite" else _postgres_json()
     if isinstance(field, models.DateField):
         return str if connection.vendor == "sqlite" else None
     return None
+
+
+def _postgres_json() -> Callable[[Any], Any]:
+    from psycopg.types.json import Jsonb  # loaded where PostgreSQL is used
+
+    return Jsonb
 
 
 def _naive_utc_text(moment: datetime) -> str:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import datetime, time, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from memoryhub.prompt_cache.models import LedgerState, UsageRecord
+from django.conf import settings
+from django.db import transaction
+
+from memoryhub.common import clock
+from memoryhub.prompt_cache.models import DailyUsage, LedgerState, UsageRecord
 from memoryhub.prompt_cache.price_books import get_price_book
 from memoryhub.prompt_cache.services.price_book import reprice_records
-from memoryhub.prompt_cache.services.rollups import rebuild_rollups
+from memoryhub.prompt_cache.services.rollups import lock_ledger, rebuild_rollups
 from memoryhub.workspaces.models import Workspace
+
+_ROWS_PER_STEP = 2_000  # other writers wait for one step at the most
 
 
 def tend_ledger(*, workspace: Workspace) -> dict[str, Any]:
-    """Rebuild the daily sums where the workspace's zone has changed; price records whose model has a price by now."""
+    """Rebuild the daily sums where the workspace's zone has changed; price records whose model has a price by now;
+    forget what is older than the retention."""
     state = LedgerState.objects.filter(workspace=workspace).first()
     if state is None:
         return {}
@@ -25,4 +34,26 @@ def tend_ledger(*, workspace: Workspace) -> dict[str, Any]:
     known = [model for model in waiting if book.knows(model)]
     if known:
         done["newly_priced"] = reprice_records(workspace=workspace, models=known).newly_priced
-    return done
+    forgotten = forget_old_usage(workspace=workspace, days=settings.USAGE_RETENTION_DAYS)
+    return {**done, "forgotten": forgotten} if forgotten else done
+
+
+def forget_old_usage(*, workspace: Workspace, days: int) -> int:
+    """Remove records and daily sums older than so many whole local days (0 keeps all); returns how many records went."""
+    if not days:
+        return 0
+    zone = ZoneInfo(Workspace.objects.values_list("time_zone", flat=True).get(pk=workspace.pk))
+    first_kept = clock.now().astimezone(zone).date() - timedelta(days=days)
+    oldest = datetime.combine(first_kept, time.min, tzinfo=zone)
+    old = UsageRecord.objects.of(workspace).filter(occurred_at__lt=oldest)
+    forgotten = 0
+    while some := list(old.order_by("pk").values_list("pk", flat=True)[:_ROWS_PER_STEP]):
+        with transaction.atomic():
+            lock_ledger(workspace)
+            UsageRecord.objects.filter(pk__in=some).delete()
+        forgotten += len(some)
+    with transaction.atomic():
+        state = lock_ledger(workspace)
+        if state.time_zone == zone.key:
+            DailyUsage.objects.filter(workspace=workspace, day__lt=first_kept).delete()
+    return forgotten
