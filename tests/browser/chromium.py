@@ -60,6 +60,7 @@ def sign_in(
         locale="en-US",
         java_script_enabled=scripts,
         reduced_motion="reduce",
+        color_scheme="light",
     )
     page = context.new_page()
     page.goto(f"{hub.base}/login")

@@ -7,7 +7,6 @@ from tests.browser.hub import Hub
 PATHS = (
     "/",
     "/report",
-    "/report?by=session&range=90d",
     "/doctor",
     "/planner",
     "/prices",
@@ -25,6 +24,7 @@ PATHS = (
     "/settings/members",
     "/settings/keys",
     "/settings/decay",
+    "/settings/guards",
     "/status",
     "/account",
     "/connect",
