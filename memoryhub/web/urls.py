@@ -18,6 +18,7 @@ from memoryhub.web import (
     report,
     settings,
     status,
+    transcript_import,
 )
 
 urlpatterns = [
@@ -59,6 +60,8 @@ urlpatterns = [
     path("figures", connect.figures, name="figures"),
     # Short term
     path("report", report.report, name="report"),
+    path("report/import", transcript_import.transcript_import, name="transcript_import"),
+    path("report/refresh", transcript_import.transcript_refresh, name="transcript_refresh"),
     path("prices", prices.prices, name="prices"),
     path("prices/new", prices.set_price, name="set_price"),
     path("prices/<int:price_id>/remove", prices.drop_price, name="drop_price"),

@@ -7,6 +7,7 @@ from tests.browser.hub import Hub
 PATHS = (
     "/",
     "/report",
+    "/report/import",
     "/doctor",
     "/planner",
     "/prices",
