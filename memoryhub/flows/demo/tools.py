@@ -118,8 +118,8 @@ class Workshop:
         """What the tool answers: plausible text of a plausible size."""
         least, most = self.told["tools"].get(tool, {"bytes": (40, 60)})["bytes"]
         size = self.stage.rng.randint(least, most)
-        if session.sid == SMALL_SESSION and tool == "read_file" and self.stage.rng.random() < 0.2:
-            size = TOO_LARGE_BYTES
+        if session.sid == SMALL_SESSION and tool == "read_file":
+            size = TOO_LARGE_BYTES if self.stage.rng.random() < 0.1 else 6_000 + size // 3
         text = source_text(f"{tool} {subject}", size // 34 + 1)[:size]
         return {"text": text}
 
