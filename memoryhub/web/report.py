@@ -77,7 +77,7 @@ def report(request: MemberRequest) -> HttpResponse:
     compare = request.GET.get("compare") != "none"
     context |= {
         "summary": summary,
-        "kpis": _figures(summary, compare) + findings.kpis,
+        "kpis": _figures(summary, compare) + [Kpi(*figure) for figure in findings.figures],
         "charts": [costs.saving_chart(summary), costs.hit_rate_chart(summary), costs.tokens_chart(summary)]
         + ([costs.misses_chart(findings.misses)] if findings.misses else []),
         "main_chart": costs.cost_chart(summary),
