@@ -26,7 +26,10 @@ def test_a_number_or_a_denial_that_differs_is_a_contradiction(older: str, newer:
     [
         ("Backups run at 02:30 UTC on Sundays.", "Backups run at 02:30 UTC on every Sunday."),
         ("Never deploy on the last day of a month.", "Never deploy on a month's last day."),
-        ("The suite must pass on PostgreSQL 16; CI runs both.", "The suite must pass on PostgreSQL 16; CI runs them both."),
+        (
+            "The suite must pass on PostgreSQL 16; CI runs both.",
+            "The suite must pass on PostgreSQL 16; CI runs them both.",
+        ),
         ("不要在标题里用感叹号。", "标题里不要用感叹号。"),
         ("Prefers tea.", "Prefers tea."),
     ],
