@@ -55,3 +55,14 @@ class InvalidationRecord(models.Model):
 
     def __str__(self) -> str:
         return f"{self.public_id} (epoch {self.epoch})"
+
+
+class WatchedRoot(models.Model):
+    """A folder that a watcher of this hub follows: since when without a gap, and its last sign of life."""
+
+    path = models.CharField(max_length=1000, unique=True)
+    since = models.DateTimeField()
+    alive_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.path} since {self.since:%Y-%m-%d %H:%M:%S}"

@@ -1,9 +1,11 @@
 """Reads of the invalidation log."""
 
+from datetime import datetime, timedelta
+
 from django.db.models import QuerySet
 
 from memoryhub.invalidation.domain.selector import Selector
-from memoryhub.invalidation.models import InvalidationEpoch, InvalidationRecord
+from memoryhub.invalidation.models import InvalidationEpoch, InvalidationRecord, WatchedRoot
 from memoryhub.workspaces.models import Workspace
 
 
@@ -33,3 +35,12 @@ def list_changes_after(workspace: Workspace, epoch: int) -> tuple[Selector, ...]
     """Return the selectors announced after an epoch: what a value computed since then has to stand against."""
     records = InvalidationRecord.objects.filter(workspace=workspace).after(epoch)
     return tuple(Selector(**selector) for selector in records.values_list("selector", flat=True))
+
+
+WATCHER_SILENCE_SECONDS = 10.0  # a watcher that has been silent for longer vouches for nothing
+
+
+def list_watched_since(now: datetime) -> dict[str, datetime]:
+    """Return the watched folders with since when each has been watched without a gap."""
+    alive = WatchedRoot.objects.filter(alive_at__gte=now - timedelta(seconds=WATCHER_SILENCE_SECONDS))
+    return dict(alive.values_list("path", "since"))

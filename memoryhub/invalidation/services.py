@@ -1,6 +1,7 @@
 """Counting and logging invalidations. The rooms drop their entries; this shelf keeps the order and the reason."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -8,7 +9,7 @@ from django.db.models import F
 from memoryhub.common import clock, ids
 from memoryhub.invalidation import feed
 from memoryhub.invalidation.domain.selector import Selector
-from memoryhub.invalidation.models import InvalidationEpoch, InvalidationRecord
+from memoryhub.invalidation.models import InvalidationEpoch, InvalidationRecord, WatchedRoot
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.principals import Actor
 
@@ -71,3 +72,13 @@ def record_invalidation(
     )
     transaction.on_commit(feed.ring)
     return record
+
+
+def note_watching(*, path: str, since: datetime) -> None:
+    """Give a watched folder's sign of life; a new `since` says that there was a gap before it."""
+    WatchedRoot.objects.update_or_create(path=path, defaults={"since": since, "alive_at": clock.now()})
+
+
+def note_not_watching(*, path: str) -> None:
+    """Say that a folder is not watched any more."""
+    WatchedRoot.objects.filter(path=path).delete()

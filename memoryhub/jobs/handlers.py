@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from memoryhub.flows import memory_uploads, transcript_jobs
-from memoryhub.jobs import backups, demo, doctor, housekeeping, ledger, memories
+from memoryhub.jobs import backups, demo, doctor, housekeeping, ledger, memories, session_cache
 from memoryhub.work.models import Job
 
 Handler = Callable[[Job], dict[str, Any]]
 HANDLERS: dict[str, Handler] = {
     "backup": backups.run,
+    "collect_session_garbage": session_cache.run_garbage,
     "decay": memories.run_decay,
     "diagnose": doctor.run_diagnosis,
     "embed_memories": memories.run_embedding,
@@ -24,5 +25,6 @@ HANDLERS: dict[str, Handler] = {
     memory_uploads.JOB_KIND: memory_uploads.run_import_job,
     "import_transcripts": transcript_jobs.run_import_job,
     "load_demo": demo.run,
+    "sweep_tool_results": session_cache.run_sweep,
     "tend_ledger": ledger.run,
 }

@@ -30,6 +30,8 @@ SCHEDULE = (
     Due("tend_ledger", HOUR),
     Due("forget_bodies", 5 * MINUTE, per_workspace=False),
     Due("decay", DAY),
+    Due("sweep_tool_results", 5 * MINUTE, per_workspace=False),
+    Due("collect_session_garbage", DAY, per_workspace=False),
 )
 
 

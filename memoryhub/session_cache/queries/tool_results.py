@@ -1,5 +1,6 @@
 """Which entries a selector names, what a session's cache holds, and how well it does."""
 
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet, Sum
@@ -7,7 +8,7 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from memoryhub.common import errors
 from memoryhub.invalidation.domain.dependency import clean_path
 from memoryhub.invalidation.domain.selector import Selector, ancestors, is_glob, tool_matches
-from memoryhub.session_cache.models import ToolDependency, ToolResult, ToolSpace, ToolUsage
+from memoryhub.session_cache.models import ToolDependency, ToolKey, ToolResult, ToolSpace, ToolUsage
 from memoryhub.session_cache.queries import tree
 from memoryhub.workspaces.models import Session, Workspace
 
@@ -150,3 +151,8 @@ def count_seen_after(session: Session, event_id: str) -> int:
     for branch, upto in path:
         within |= Q(seen_branch_id=branch, seen_seq__lte=upto)
     return entries.exclude(within).count()
+
+
+def is_computing(workspace: Workspace, now: datetime) -> bool:
+    """Tell whether somebody holds a lease: what they read may be from before a change that is announced now."""
+    return ToolKey.objects.filter(workspace=workspace, lease_expires_at__gt=now).exists()

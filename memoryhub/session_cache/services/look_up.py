@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 
 from memoryhub.common import clock, errors
 from memoryhub.invalidation.domain.dependency import Dependency, parse_dependencies
 from memoryhub.invalidation.domain.verdict import Evidence, Snapshot, State, Verdict
+from memoryhub.invalidation.queries import list_watched_since
 from memoryhub.invalidation.strategies import judge
 from memoryhub.session_cache.domain import event_tree
 from memoryhub.session_cache.domain.cache_key import canonical_json as canonical
@@ -178,8 +180,13 @@ def _verdict(found: Found, options: LookupOptions) -> tuple[Verdict, tuple[Depen
         usable_until=as_moment(found.usable_until),
         dependencies=dependencies,
     )
+    watched = list_watched_since(now) if settings.FILE_ROOTS and any(d.is_path for d in dependencies) else {}
     max_age = None if options.max_age_seconds is None else timedelta(seconds=options.max_age_seconds)
-    return judge(found.strategy or "hybrid", snapshot, Evidence(now, shown, max_age=max_age)), dependencies, now
+    return (
+        judge(found.strategy or "hybrid", snapshot, Evidence(now, shown, watched, max_age=max_age)),
+        dependencies,
+        now,
+    )
 
 
 def _may_serve_here(found: Found, verdict: Verdict) -> bool:

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from memoryhub.common import stopping
-from memoryhub.jobs import tasks
+from memoryhub.jobs import tasks, watcher
 from memoryhub.jobs.heartbeat import beat_forever
 
 
@@ -18,6 +18,7 @@ class Command(BaseCommand):
         logging.getLogger("huey").setLevel(logging.WARNING)
         stopping.watch(then=stopping.end_this_process)
         beat_forever()
+        watcher.watch_forever()
         tasks.sweep_now()
         consumer = tasks.huey.create_consumer(
             workers=settings.WORKER_THREADS,
