@@ -169,7 +169,7 @@ def put_prices(
 ) -> Any:
     """Stores the workspace's own prices and prices its records anew, in one change set; a dry run only says what would change."""
     workspace = request.principal.workspace
-    wanted = body if isinstance(body, PricesIn) else PricesIn(items=[body])
+    wanted = body if isinstance(body, PricesIn) else PricesIn(items=[body], reason="")
     drafts = [item.draft() for item in wanted.items]
     only_preview = dry_run or wanted.dry_run
     if only_preview:

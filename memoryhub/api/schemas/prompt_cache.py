@@ -28,23 +28,24 @@ def _plausible(moment: datetime) -> datetime:
 Moment = Annotated[datetime, AfterValidator(_plausible)]
 
 
-def _text(longest: int) -> Any:
-    return Annotated[str, BeforeValidator(lambda value: "" if value is None else value), Field(max_length=longest)]
+_MISSING = BeforeValidator(lambda value: "" if value is None else value)
+Text200 = Annotated[str, _MISSING, Field(max_length=200)]  # null is "not said"
+Text500 = Annotated[str, _MISSING, Field(max_length=500)]
 
 
 class UsageIn(InShape):
     """One model response. `message_id` (or else `request_id`) names it; sending it again changes nothing."""
 
-    message_id: _text(200) = ""
-    request_id: _text(200) = ""
+    message_id: Text200 = ""
+    request_id: Text200 = ""
     model: str = Field(min_length=1, max_length=200)
     started_at: Moment | None = None
     first_byte_at: Moment | None = None
     ended_at: Moment | None = None
-    session: _text(200) = ""
-    agent: _text(200) = ""
-    project: _text(500) = ""
-    user: _text(200) = ""
+    session: Text200 = ""
+    agent: Text200 = ""
+    project: Text500 = ""
+    user: Text200 = ""
     convention: Literal["anthropic", "inclusive"] | None = Field(
         None,
         description="anthropic: input_tokens leaves the cached tokens out; inclusive (OpenTelemetry, OpenAI, LiteLLM): it counts "
@@ -61,7 +62,6 @@ class UsageIn(InShape):
         """As the ledger takes it, with what the key is bound to filled in."""
         values = {name: getattr(self, name) for name in UsageReport.__slots__ if hasattr(self, name)}
         return UsageReport(**{**values, **bound})
-
 
     def sent_request(self) -> SentRequest | None:
         """The request behind the response, where it came along."""

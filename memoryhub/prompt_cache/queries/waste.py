@@ -46,7 +46,10 @@ def sum_unread_writes(
     records = _responses(workspace, Span(first, last, zone), only)
     if _too_many(records):
         return None
-    following = {"partition_by": [F("chain"), F("model")], "order_by": [F("occurred_at").asc(), F("id").asc()]}
+    following: dict[str, Any] = {
+        "partition_by": [F("chain"), F("model")],
+        "order_by": [F("occurred_at").asc(), F("id").asc()],
+    }
     rows = records.exclude(chain="").annotate(
         begun_at=Coalesce("started_at", "occurred_at"), next_read=Window(Lead("cache_read_tokens"), **following)
     )

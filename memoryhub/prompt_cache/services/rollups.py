@@ -101,7 +101,7 @@ class RollUpChanges:
         return found
 
     def write(self) -> None:
-        changed = [
+        changed: list[dict[str, Any]] = [
             {
                 "workspace_id": self.workspace.pk,
                 "dimension": dimension,

@@ -112,11 +112,11 @@ def upsert(
     rows = list(rows)
     if not rows:
         return
-    fields = [model._meta.get_field(name) for name in rows[0]]
+    fields = [_field(model, name) for name in rows[0]]
     columns = [field.column for field in fields]
     quote = connection.ops.quote_name
     table = quote(model._meta.db_table)
-    key = [model._meta.get_field(name).column for name in unique]
+    key = [_field(model, name).column for name in unique]
     kept = {*key, "created_at"}
     changes = ", ".join(
         f"{quote(column)} = {f'{table}.{quote(column)} + ' if added else ''}excluded.{quote(column)}"
@@ -134,12 +134,18 @@ def update_columns(model: type[models.Model], rows: Sequence[models.Model], *, n
     """Write these columns of many rows by one prepared statement."""
     if not rows:
         return
-    fields = [model._meta.get_field(name) for name in names]
+    fields = [_field(model, name) for name in names]
     quote = connection.ops.quote_name
     changes = ", ".join(f"{quote(field.column)} = %s" for field in fields)
     statement = f"UPDATE {quote(model._meta.db_table)} SET {changes} WHERE id = %s"  # noqa: S608
     values = ([*(getattr(row, name) for name in names), row.pk] for row in rows)
     _run_many(statement, [*fields, model._meta.pk], values)
+
+
+def _field(model: type[models.Model], name: str) -> models.Field[Any, Any]:
+    found = model._meta.get_field(name)
+    assert isinstance(found, models.Field)
+    return found
 
 
 def _run_many(statement: str, fields: Sequence[Any], rows: Iterable[Iterable[Any]]) -> None:
