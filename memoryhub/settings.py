@@ -191,7 +191,9 @@ if QUEUE_URL == "postgres" and not _postgres:
     raise ImproperlyConfigured("The setting MEMORYHUB_QUEUE is postgres, but DATABASE_URL is not set.")
 BACKUPS_KEPT = env.integer("MEMORYHUB_BACKUPS_KEPT", 7, most=1000)  # daily copies in the data folder
 WORKER_THREADS = env.integer("MEMORYHUB_WORKER_THREADS", 2, least=1, most=64)
-JOB_LEASE_SECONDS = env.integer("MEMORYHUB_JOB_LEASE_SECONDS", 60, least=1, most=3600)  # a dead worker's job waits so long
+JOB_LEASE_SECONDS = env.integer(
+    "MEMORYHUB_JOB_LEASE_SECONDS", 60, least=1, most=3600
+)  # a dead worker's job waits so long
 JOBS_IMMEDIATE = False  # tests switch it on to run a job where it is rung
 NOTE_KEY_USES = "pytest" not in sys.modules
 
@@ -210,8 +212,12 @@ ANTHROPIC_UPSTREAM = env.text("MEMORYHUB_ANTHROPIC_UPSTREAM", "https://api.anthr
 ANTHROPIC_API_KEY = env.secret("MEMORYHUB_ANTHROPIC_API_KEY")
 ANTHROPIC_TIMEOUT_SECONDS = env.integer("MEMORYHUB_ANTHROPIC_TIMEOUT_SECONDS", 600, least=1, most=86_400)
 SPOOL_THREAD = "pytest" not in sys.modules  # tests record what the proxy noted when they want it
-EXTRACTION_MODEL = env.text("MEMORYHUB_EXTRACTION_MODEL", "claude-haiku-5-5")  # reads sessions for what is worth keeping
-FINGERPRINT_DAYS = env.integer("MEMORYHUB_FINGERPRINT_DAYS", 30, least=1, most=3650)  # hashes of requests, for the doctor
+EXTRACTION_MODEL = env.text(
+    "MEMORYHUB_EXTRACTION_MODEL", "claude-haiku-5-5"
+)  # reads sessions for what is worth keeping
+FINGERPRINT_DAYS = env.integer(
+    "MEMORYHUB_FINGERPRINT_DAYS", 30, least=1, most=3650
+)  # hashes of requests, for the doctor
 TRANSCRIPT_DIRS = env.words("MEMORYHUB_TRANSCRIPT_DIRS")  # folders of transcripts that the hub itself may read
 FILE_ROOTS = env.words("MEMORYHUB_FILE_ROOTS")  # folders whose files the hub may fingerprint and watch
 # Tool results: what one session, and what a workspace's shared results may take, and who goes first when it is full.

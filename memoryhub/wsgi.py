@@ -8,4 +8,8 @@ from memoryhub.common import stopping
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 application = get_wsgi_application()
+# After Django is set up: models are behind it. What an earlier process noted and did not record is recorded now.
+from memoryhub.prompt_cache.services.spool import get_spool  # noqa: E402
+
+get_spool()
 stopping.watch(then=stopping.end_the_server)

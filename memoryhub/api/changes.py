@@ -7,7 +7,7 @@ from ninja import Query, Router
 from memoryhub.api.auth import ApiRequest, requires
 from memoryhub.api.memories import writer_of
 from memoryhub.api.pagination import Cursor, Limit, page
-from memoryhub.api.schemas.memories import ChangeSetOut, ChangeSetPage, RevertIn, RevertOut, ShortText
+from memoryhub.api.schemas.memories import ChangeSetOut, ChangeSetPage, RevertIn, RevertOut, ShortText, SkippedOut
 from memoryhub.long_term_memory import queries, services
 
 router = Router(tags=["Changes"])
@@ -47,7 +47,7 @@ def revert_change_set(request: ApiRequest, change_set_id: str, body: RevertIn | 
     )
     return RevertOut(
         reverted=result.reverted,
-        skipped=result.skipped,
+        skipped=[SkippedOut(**row) for row in result.skipped],
         change_set=result.change_set.public_id if result.change_set else None,
         dry_run=asked.dry_run,
     )

@@ -85,7 +85,7 @@ def install(api: NinjaAPI) -> None:
         kinds = {400: errors.Malformed, 401: errors.Unauthenticated, 403: errors.Forbidden, 404: errors.NotFound}
         return problem_response(request, kinds.get(error.status_code, errors.HubError)(str(error)))
 
-    def on_any_error(request: HttpRequest, error: Exception) -> HttpResponse:
+    def on_any_error(request: HttpRequest, error: Any) -> HttpResponse:
         known = as_hub_error(error)
         if known is not None:
             return problem_response(request, known)

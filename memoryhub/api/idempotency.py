@@ -57,7 +57,7 @@ class IdempotencyMiddleware:
         except BaseException:
             services.release_idempotency_key(workspace=workspace, owner=owner, key=key)
             raise
-        if _is_kept(answer):
+        if isinstance(answer, HttpResponse) and _is_kept(answer):
             reply = services.Reply(answer.status_code, answer["Content-Type"], answer.content)
             services.keep_reply(workspace=workspace, owner=owner, key=key, reply=reply)
         else:
@@ -72,10 +72,5 @@ def _what_is_hashed(request: HttpRequest) -> bytes:
     return request.body
 
 
-def _is_kept(answer: HttpResponseBase) -> bool:
-    return (
-        isinstance(answer, HttpResponse)
-        and answer.status_code < 500
-        and answer.status_code not in NOT_KEPT
-        and len(answer.content) <= MAX_REPLY_BYTES
-    )
+def _is_kept(answer: HttpResponse) -> bool:
+    return answer.status_code < 500 and answer.status_code not in NOT_KEPT and len(answer.content) <= MAX_REPLY_BYTES

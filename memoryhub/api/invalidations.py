@@ -93,7 +93,7 @@ def list_invalidations(request: ApiRequest, limit: Limit, cursor: Cursor = None)
     """What was invalidated, why, by whom, through which strategy and door."""
     found = queries.list_invalidations(request.principal.workspace)
     order = [("created_at", "desc"), ("id", "desc")]
-    return page(found, order=order, cursor=cursor, limit=limit, shape=InvalidationLogOut.of)  # type: ignore[arg-type]
+    return page(found, order=order, cursor=cursor, limit=limit, shape=InvalidationLogOut.of)
 
 
 @router.get(

@@ -7,7 +7,16 @@ from ninja import Router
 from memoryhub.api.auth import ApiRequest, requires
 from memoryhub.api.memories import writer_of
 from memoryhub.api.schemas.base import as_utc_text
-from memoryhub.api.schemas.memories import BulkIn, BulkOut, DecayIn, DecayOut, PolicyIn, PolicyOut, PolicySaved
+from memoryhub.api.schemas.memories import (
+    BulkIn,
+    BulkOut,
+    DecayIn,
+    DecayOut,
+    PolicyIn,
+    PolicyOut,
+    PolicySaved,
+    SkippedOut,
+)
 from memoryhub.common import clock
 from memoryhub.long_term_memory import queries, services
 from memoryhub.long_term_memory.domain.decay import PolicyBook
@@ -33,7 +42,7 @@ def bulk_edit(request: ApiRequest, body: BulkIn) -> Any:
     return BulkOut(
         matched=result.matched,
         changed=result.changed,
-        skipped=result.skipped,
+        skipped=[SkippedOut(**row) for row in result.skipped],
         change_set=result.change_set.public_id if result.change_set else None,
         dry_run=body.dry_run,
     )

@@ -9,6 +9,7 @@ from memoryhub.api.memories import writer_of
 from memoryhub.api.pagination import Cursor, Limit, page
 from memoryhub.api.schemas.memories import (
     HitOut,
+    MemoryRef,
     RecallOut,
     RecallPage,
     RenderIn,
@@ -99,7 +100,12 @@ def render_memories(request: ApiRequest, body: RenderIn) -> Any:
         found = [hit.memory for hit in recall.result.hits]
         receipt = recall.receipt.public_id if recall.receipt else None
     rendered = queries.render_memories(found)
-    return RenderOut(text=rendered.text, memories=rendered.memories, tokens=rendered.tokens, receipt=receipt)
+    return RenderOut(
+        text=rendered.text,
+        memories=[MemoryRef(**row) for row in rendered.memories],
+        tokens=rendered.tokens,
+        receipt=receipt,
+    )
 
 
 @router.get(

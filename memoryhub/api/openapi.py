@@ -66,7 +66,7 @@ def _complete_operation(operation: dict[str, Any], method: str, scope: str | Non
         operation["description"] = f"{operation.get('description', '')}\n\nNeeds the scope `{scope}`.".strip()
 
 
-def scopes_by_operation(api: NinjaAPI) -> dict[tuple[str, str], str]:
+def scopes_by_operation(api: NinjaAPI) -> dict[tuple[str, str], str | None]:
     """Return {(method, path): scope} over all operations."""
     found = {}
     for bound in api._get_bound_routers():

@@ -53,5 +53,4 @@ def decide_review(request: ApiRequest, review_id: str, body: DecisionIn) -> Any:
     services.decide_review(
         writer=writer_of(request, body.reason), review_id=review_id, decision=body.decision, options=body.options()
     )
-    item = queries.get_review_item(request.principal.workspace, review_id)
-    return _out(item)
+    return _out(queries.get_review_item(request.principal.workspace, review_id))

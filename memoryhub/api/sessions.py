@@ -82,7 +82,7 @@ def list_sessions(
     """Sessions that were active at or after `since`, of one agent, user or project where named."""
     found = sessions.list_sessions(request.principal, agent=agent, user=user, project=project, since=since)
     order = [("last_active_at", "desc"), ("id", "desc")]
-    return page(found, order=order, cursor=cursor, limit=limit, shape=SessionOut.of)  # type: ignore[arg-type]
+    return page(found, order=order, cursor=cursor, limit=limit, shape=SessionOut.of)
 
 
 @router.get(

@@ -7,7 +7,7 @@ from ninja import Router
 from memoryhub.api.auth import ApiRequest, requires
 from memoryhub.api.memories import writer_of
 from memoryhub.api.pagination import Cursor, Limit, page
-from memoryhub.api.schemas.memories import BulkOut, TagMerge, TagOut, TagPage, TagRename, several
+from memoryhub.api.schemas.memories import BulkOut, SkippedOut, TagMerge, TagOut, TagPage, TagRename, several
 from memoryhub.long_term_memory import queries, services
 
 router = Router(tags=["Tags"])
@@ -52,6 +52,6 @@ def _out(result: services.BulkResult) -> BulkOut:
     return BulkOut(
         matched=result.matched,
         changed=result.changed,
-        skipped=result.skipped,
+        skipped=[SkippedOut(**row) for row in result.skipped],
         change_set=result.change_set.public_id if result.change_set else None,
     )

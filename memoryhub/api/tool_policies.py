@@ -24,7 +24,7 @@ def list_tool_policies(request: ApiRequest, limit: Limit, cursor: Cursor = None)
     """A tool that is not here is never cached."""
     found = policies.list_policies(request.principal.workspace)
     order = [("tool", "asc"), ("id", "asc")]
-    return page(found, order=order, cursor=cursor, limit=limit, shape=PolicyOut.of)  # type: ignore[arg-type]
+    return page(found, order=order, cursor=cursor, limit=limit, shape=PolicyOut.of)
 
 
 @router.get(

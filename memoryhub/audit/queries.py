@@ -1,6 +1,6 @@
 """Reads of the log."""
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from memoryhub.audit.models import AuditEvent, ChangeSet
 from memoryhub.common import errors
@@ -33,7 +33,8 @@ def list_events(workspace: Workspace) -> QuerySet[AuditEvent]:
 def count_change_sets_after(workspace: Workspace, public_id: str, *, cap: int = 99) -> int:
     """Return how many change sets came after this one (all of them where it is unknown), counted up to the cap."""
     rows = ChangeSet.objects.filter(workspace=workspace)
-    seen = rows.filter(public_id=public_id).values_list("pk", flat=True).first()
+    seen = rows.filter(public_id=public_id).values_list("created_at", "pk").first()
     if seen is not None:
-        rows = rows.filter(pk__gt=seen)
-    return rows.order_by("-id")[:cap].count()
+        at, pk = seen
+        rows = rows.filter(created_at__gte=at).filter(Q(created_at__gt=at) | Q(pk__gt=pk))
+    return rows.order_by("-created_at", "-id")[:cap].count()

@@ -103,7 +103,8 @@ def claim_idempotency_key(
             known.delete()
             known = None
         if known is None:
-            return _start(workspace, owner, key, request_sha256)
+            _start(workspace, owner, key, request_sha256)
+            return None
     if known.request_sha256 != request_sha256:
         raise KeyReused("Use a new Idempotency-Key for a new request.")
     if known.status is None:

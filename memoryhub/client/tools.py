@@ -96,6 +96,8 @@ class Tools:
     @overload
     def cached(
         self,
+        function: None = None,
+        /,
         *,
         ttl: float | None = ...,
         depends_on: Iterable[Depends] = ...,
@@ -105,7 +107,7 @@ class Tools:
         session: str | None = ...,
     ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
-    def cached(
+    def cached(  # type: ignore[misc]  # mypy can't see that Any covers the second form's parameter specification
         self,
         function: Callable[..., Any] | None = None,
         /,

@@ -9,14 +9,13 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 from django.db.models import Model, Q, QuerySet
 
 from memoryhub.common import errors
 
-Direction = Literal["asc", "desc"]
-Order = Sequence[tuple[str, Direction]]  # ends in a unique field; no field may be null
+Order = Sequence[tuple[str, str]]  # (field, "asc" or "desc"); ends in a unique field; no field may be null
 
 
 class BadCursor(errors.Invalid):

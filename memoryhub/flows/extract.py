@@ -186,8 +186,7 @@ def _read(raw: Any, event_ids: set[str]) -> Candidate | None:
     importance = raw.get("importance")
     if isinstance(importance, bool) or not isinstance(importance, int | float):
         importance = 0.5
-    tags = raw.get("tags") if isinstance(raw.get("tags"), list) else []
-    named = raw.get("event_ids") if isinstance(raw.get("event_ids"), list) else []
+    tags, named = _as_list(raw.get("tags")), _as_list(raw.get("event_ids"))
     return Candidate(
         content=content,
         kind=raw["kind"] if raw.get("kind") in Kind.values else Kind.SEMANTIC.value,
@@ -196,6 +195,10 @@ def _read(raw: Any, event_ids: set[str]) -> Candidate | None:
         subject=raw["subject"].strip()[:200] if isinstance(raw.get("subject"), str) else "",
         event_ids=[event_id for event_id in named if isinstance(event_id, str) and event_id in event_ids],
     )
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _without_known(
@@ -208,7 +211,8 @@ def _without_known(
         Memory.objects.filter(workspace=workspace, content_sha256__in=hashes, **names).values_list("content", flat=True)
     )
     items = ReviewItem.objects.filter(workspace=workspace, kind=ReviewKind.EXTRACTED, candidate__session=session.sid)
-    known = stored | {item["content"] for item in items.values_list("candidate", flat=True)[:5_000]}
+    offered = items.values_list("candidate", flat=True)[:5_000]
+    known = stored | {candidate["content"] for candidate in offered if candidate}
     fresh = {candidate.content: candidate for candidate in found if candidate.content not in known}
     return list(fresh.values())
 

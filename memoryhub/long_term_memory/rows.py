@@ -40,12 +40,12 @@ class _Plan:
 
 @lru_cache(maxsize=64)
 def _plan(model: type[models.Model], names: tuple[str, ...], vendor: str) -> _Plan:
-    fields = [model._meta.get_field(name) for name in names] if names else list(model._meta.concrete_fields)
+    fields: list[Any] = [model._meta.get_field(name) for name in names] if names else list(model._meta.concrete_fields)
     converters = tuple(
         (place, convert) for place, field in enumerate(fields) if (convert := _converter(field, vendor)) is not None
     )
-    getter = attrgetter(*(field.attname for field in fields))  # type: ignore[union-attr]
-    return _Plan(tuple(field.column for field in fields), getter, converters)  # type: ignore[union-attr]
+    getter = attrgetter(*(field.attname for field in fields))
+    return _Plan(tuple(field.column for field in fields), getter, converters)
 
 
 def _converter(field: Any, vendor: str) -> Convert | None:
@@ -109,7 +109,7 @@ def insert_rows(rows: Sequence[Any]) -> None:
     if not rows:
         return
     light = isinstance(rows[0], LightRow)
-    model = rows[0].model if light else type(rows[0])
+    model: Any = rows[0].model if light else type(rows[0])
     key = model._meta.pk
     if isinstance(key, models.AutoField | models.BigAutoField):
         missing = [row for row in rows if getattr(row, key.attname) is None]

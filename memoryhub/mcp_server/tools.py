@@ -185,7 +185,7 @@ def memory_list(
         states=[state] if state else (),
     )
     rows = queries.list_memories(principal.workspace, wanted, binding=principal.binding)
-    keys: Order = queries.ORDERS[order]  # type: ignore[assignment]
+    keys: Order = queries.ORDERS[order]
     found, next_cursor = cut(rows, order=keys, cursor=cursor, limit=limit)
     return ListedMemories(memories=[MemoryShape.of(memory) for memory in found], next_cursor=next_cursor)
 

@@ -4,4 +4,4 @@ from django.urls import URLPattern, path
 
 from memoryhub.mcp_server.views import mcp
 
-urlpatterns: list[URLPattern] = [path("", mcp, name="mcp"), path("/", mcp)]
+urlpatterns: list[URLPattern] = [path("", mcp, name="mcp")]

@@ -84,7 +84,7 @@ def _signed_in_user(request: HttpRequest) -> User | None:
     if settings.SESSION_COOKIE_NAME not in request.COOKIES:
         return None
     user = getattr(request, "user", None)
-    return user if isinstance(user, User) or (user is not None and user.is_authenticated) else None  # type: ignore[return-value]
+    return user if isinstance(user, User) or (user is not None and user.is_authenticated) else None
 
 
 def read_viewer(request: HttpRequest) -> Viewer:

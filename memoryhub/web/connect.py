@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
@@ -109,7 +109,7 @@ def connect(request: MemberRequest) -> HttpResponse:
 
 @require_GET
 @member("viewer")
-def seen(request: MemberRequest) -> HttpResponse:
+def seen(request: MemberRequest) -> HttpResponseBase:
     """Answer whether something arrived, for the page that polls."""
     if not wants_part(request):
         return connect(request)

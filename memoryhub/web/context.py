@@ -148,8 +148,9 @@ class Shell:
             return []
         here = self._principal.workspace.pk
         return [
-            WorkspaceChoice(w.name, w.title or w.name, w.pk == here) for w in list_workspaces_of(self._request.user)
-        ]  # type: ignore[arg-type]
+            WorkspaceChoice(w.name, w.title or w.name, w.pk == here)
+            for w in list_workspaces_of(self._request.user)  # type: ignore[arg-type]
+        ]
 
     @property
     def role_label(self) -> str:

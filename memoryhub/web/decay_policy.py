@@ -76,10 +76,13 @@ def _show(
     status: int = 200,
 ) -> HttpResponse:
     items = preview.items[:MEMORIES_LISTED] if preview else []
+    may_edit = request.principal.role in ("editor", "admin")
+    if not may_edit:
+        form.lock()
     context: dict[str, Any] = {
         "tabs": settings_tabs("settings_decay", request.principal.role),
         "form": form,
-        "may_edit": request.principal.role in ("editor", "admin"),
+        "may_edit": may_edit,
         "chart": policy_chart(book.base),
         "preview": _effect(preview) if preview else "",
         "moved": [(f"{reverse('memories')}/{item['id']}", item["id"], MemoryState(item["to"]).label) for item in items],

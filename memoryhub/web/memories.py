@@ -126,7 +126,7 @@ def _page(request: MemberRequest, filters: MemoryFilters, narrowed: Narrowed) ->
     if filters.ascending:
         order = [(name, "asc") for name, _direction in order]
     rows = page_rows.list_excerpts(workspace, narrowed.wanted)
-    return paging.page_of(request, rows, order=order, limit=PAGE_ROWS)  # type: ignore[arg-type]
+    return paging.page_of(request, rows, order=order, limit=PAGE_ROWS)
 
 
 def _ranked_page(request: MemberRequest, ranked: list[str]) -> paging.Page:

@@ -38,5 +38,5 @@ def url_with(request: HttpRequest, **changes: str | None) -> str:
         if value in (None, ""):
             query.pop(name, None)
         else:
-            query[name] = value  # type: ignore[assignment]
+            query[name] = value
     return f"{request.path}?{query.urlencode()}" if query else request.path

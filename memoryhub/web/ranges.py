@@ -49,8 +49,9 @@ class DayRange:
 
 def read_range(query: QueryDict, *, default_zone: str) -> DayRange:
     """Return the range that the address asks for; what can't be read falls back to the default and says so."""
-    zone = known_zone(query.get("tz", "")) or default_zone
-    complaint = _("This time zone is not known.") if query.get("tz") and not known_zone(query["tz"]) else ""
+    asked = query.get("tz", "")
+    zone = known_zone(asked) or default_zone
+    complaint = _("This time zone is not known.") if asked and not known_zone(asked) else ""
     today = clock.now().astimezone(ZoneInfo(zone)).date()
     if query.get("from") or query.get("to"):
         return _chosen(query, zone, today, complaint)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -57,7 +58,7 @@ def _row(session: Session, results: tuple[int, int]) -> SessionRow:
 @member("viewer")
 def sessions(request: MemberRequest) -> HttpResponse:
     """List sessions; the search and the chips stand in the address."""
-    chosen = {name: request.GET.get(name, "")[:500] for name in ("agent", "user", "project")}
+    chosen: dict[str, Any] = {name: request.GET.get(name, "")[:500] for name in ("agent", "user", "project")}
     text = request.GET.get("q", "").strip()[:200]
     found = queries.list_sessions(request.principal, **{name: value or None for name, value in chosen.items()})
     page = paging.page_of(request, pages.search_sessions(found, text), order=LAST_ACTIVE_FIRST)

@@ -66,7 +66,9 @@ def indexed_texts(workspace: Workspace) -> int:
     token = workspace_token(workspace.pk)
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
-            cursor.execute("SELECT rowid FROM long_term_memory_terms WHERE long_term_memory_terms MATCH %s", [f'"{token:x}"'])
+            cursor.execute(
+                "SELECT rowid FROM long_term_memory_terms WHERE long_term_memory_terms MATCH %s", [f'"{token:x}"']
+            )
         else:
             cursor.execute("SELECT key FROM long_term_memory_terms WHERE tokens @> ARRAY[%s]::bigint[]", [token])
         return len(cursor.fetchall())

@@ -1,9 +1,12 @@
 """Overview, changes, jobs, status, connect and the palette, as a member sees them."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 
 from memoryhub.audit.services import open_change_set
+from memoryhub.common import clock
 from memoryhub.web import status as status_page
 from memoryhub.work.models import Job
 from memoryhub.work.services import enqueue_job
@@ -36,6 +39,14 @@ def test_news_are_counted_and_nothing_moves_until_asked(viewer: Client, workspac
     _write(workspace)
 
     assert "2 new, show" in viewer.get(f"/feed?after={seen}").content.decode()
+
+
+def test_a_change_set_that_is_dated_back_is_no_news(viewer: Client, workspace: Workspace) -> None:
+    seen = _write(workspace)
+    with clock.frozen(clock.now() - timedelta(days=3)):
+        _write(workspace)
+
+    assert "new, show" not in viewer.get(f"/feed?after={seen}").content.decode()
 
 
 def test_an_empty_hub_teaches_how_to_fill_it(viewer: Client) -> None:

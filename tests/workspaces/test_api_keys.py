@@ -58,7 +58,9 @@ def test_a_write_scope_includes_its_read_scope(workspace):
     assert find_principal_by_token(token)[0].allows("cache:read")
 
 
-@pytest.mark.parametrize("change", [lambda t: t[:-1] + ("a" if t[-1] != "a" else "b"), lambda t: t + "a", lambda t: t.upper()])
+@pytest.mark.parametrize(
+    "change", [lambda t: t[:-1] + ("a" if t[-1] != "a" else "b"), lambda t: t + "a", lambda t: t.upper()]
+)
 def test_a_changed_token_proves_nothing(workspace, change):
     _, token = create_api_key(workspace=workspace, name="agent")
 

@@ -1,6 +1,6 @@
 """Shapes of memories: what comes in, what goes out."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 from ninja import Schema
@@ -31,11 +31,11 @@ PathText = Annotated[str, StringConstraints(max_length=1024)]
 Names = Annotated[str, StringConstraints(max_length=500)]
 
 
-def several(value: str | list[str] | None) -> list[str]:
+def several(value: str | Sequence[str] | None) -> list[str]:
     """One name or a list of them, as a list."""
     if value is None:
         return []
-    return [value] if isinstance(value, str) else value
+    return [value] if isinstance(value, str) else list(value)
 
 
 class ScopeIn(InShape):

@@ -60,7 +60,7 @@ def parse_dependency(raw: Mapping[str, Any]) -> Dependency:
         raise BadDependency(f"kind must be one of {', '.join(KINDS)}")
     name_field, compared = _FIELDS[kind]
     name = raw.get(name_field)
-    if not is_storable_text(name):
+    if not isinstance(name, str) or not is_storable_text(name):
         raise BadDependency(f"a {kind} needs {name_field}, a text of 1 to {MAX_TEXT_BYTES} bytes")
     unknown = sorted(str(key) for key in raw if key not in (*compared, "kind", name_field))
     if unknown:

@@ -209,7 +209,7 @@ def _bm25(pool: Pool, terms: list[int]) -> tuple[Floats, float, Floats, Bools]:
     bm25 = (idf * frequency * (K1 + 1) / (frequency + norm[:, None])).sum(axis=1) if terms else np.zeros(count)
     best_possible = (K1 + 1) * float(idf.sum())
     coverage = float(bm25.max()) / best_possible if best_possible > 0 and count else 0.0
-    return bm25, coverage, named, own
+    return bm25, coverage, named, np.asarray(own, dtype=bool)
 
 
 def _neighbours(pool: Pool, places: int) -> tuple[Ints, Ints]:

@@ -25,7 +25,7 @@ _VC = re.compile(r"v+c+")
 
 def _shape(stem: str) -> str:
     """The stem as a string of v and c; a y is a vowel after a consonant."""
-    shape = []
+    shape: list[str] = []
     for position, letter in enumerate(stem):
         vowel = letter in _VOWELS or (letter == "y" and position > 0 and shape[-1] == "c")
         shape.append("v" if vowel else "c")

@@ -25,8 +25,9 @@ def list_review_items(
     )
 
 
-def get_review_item(workspace: Workspace, public_id: str) -> ReviewItem | None:
-    return list_review_items(workspace, state="").filter(public_id=public_id).first()
+def get_review_item(workspace: Workspace, public_id: str) -> ReviewItem:
+    """One item of this workspace, open or decided; raises ReviewItem.DoesNotExist."""
+    return list_review_items(workspace, state="").get(public_id=public_id)
 
 
 def count_open_reviews(workspace: Workspace) -> int:

@@ -28,7 +28,6 @@ from memoryhub.long_term_memory.services.editing import (
 from memoryhub.long_term_memory.services.embedding import embed_missing, refresh_file
 from memoryhub.long_term_memory.services.forgetting import (
     Erased,
-    WriterFor,
     empty_trash,
     erase_memory,
     erase_scope,
@@ -115,7 +114,6 @@ __all__ = [
     "UnknownReviewItem",
     "UnknownVersion",
     "Writer",
-    "WriterFor",
     "archive_store",
     "build_policy_book",
     "bulk_edit",

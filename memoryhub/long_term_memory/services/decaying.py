@@ -394,7 +394,7 @@ _CURVE_FIELDS = (
 
 
 def _store_curves(rows: list[Memory]) -> None:
-    fields = [Memory._meta.get_field(name) for name in _CURVE_FIELDS]
+    fields: list[Any] = [Memory._meta.get_field(name) for name in _CURVE_FIELDS]
     sets = ", ".join(f"{name} = %s" for name in _CURVE_FIELDS)
     execute_many(
         f"UPDATE long_term_memory_memory SET {sets} WHERE id = %s AND version = %s",  # noqa: S608

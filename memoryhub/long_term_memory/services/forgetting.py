@@ -1,6 +1,6 @@
 """Forgetting (into the trash, restorable for 30 days) and erasing (every trace, for good)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -135,7 +135,7 @@ def erase_rows(*, writer: Writer, memories: Sequence[Memory], scrub: bool = True
         change_sets = set(MemoryVersion.objects.filter(memory_id__in=pks).values_list("change_set_id", flat=True))
         Memory.objects.filter(superseded_by_id__in=pks).update(superseded_by=None)
         for model in (MemoryVersion, MemoryTag, RecalledMemory, MemoryRating, MemoryOrigin):
-            model.objects.filter(memory_id__in=pks).delete()  # type: ignore[attr-defined]
+            model.objects.filter(memory_id__in=pks).delete()
         ReviewItem.objects.filter(memory_id__in=pks).delete()
         ReviewItem.objects.filter(other_id__in=pks).delete()
         RecallReceipt.objects.filter(pk__in=receipt_ids).update(query="[erased]", filters={})
@@ -171,7 +171,7 @@ def scrub_files() -> None:
                 cursor.execute(f"VACUUM {connection.ops.quote_name(model._meta.db_table)}")
 
 
-def empty_trash(*, workspace: Workspace | None, writer_for: "WriterFor", now: datetime) -> int:
+def empty_trash(*, workspace: Workspace | None, writer_for: Callable[[Workspace], Writer], now: datetime) -> int:
     """Erase what has lain in the trash for 30 days; returns how many."""
     rows = Memory.objects.filter(state=MemoryState.FORGOTTEN, trashed_at__lte=now - timedelta(days=TRASH_DAYS))
     if workspace is not None:
@@ -187,15 +187,3 @@ def empty_trash(*, workspace: Workspace | None, writer_for: "WriterFor", now: da
     if count:
         scrub_files()
     return count
-
-
-class WriterFor:
-    """Makes the writer of a job in one workspace after the other."""
-
-    def __init__(self, kind: str, job_id: str) -> None:
-        self.kind, self.job_id = kind, job_id
-
-    def __call__(self, workspace: Workspace) -> Writer:
-        from memoryhub.workspaces.principals import job_principal
-
-        return Writer.of(job_principal(workspace, self.kind, self.job_id), door="job")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
@@ -142,7 +143,7 @@ def _store_accesses(memories: Sequence[Memory], old_states: Sequence[str]) -> No
         "strength_at",
         "state_since",
     )
-    fields = [Memory._meta.get_field(name) for name in names]
+    fields: list[Any] = [Memory._meta.get_field(name) for name in names]
     from django.db import connection
 
     sets = ", ".join(f"{name} = %s" for name in names)

@@ -47,7 +47,7 @@ def decide_review(
     """
     with transaction.atomic():
         item = _open_item(writer, review_id, decision)
-        HANDLERS[item.kind](writer, item, decision, options or {})
+        HANDLERS[ReviewKind(item.kind)](writer, item, decision, options or {})
         item.state = ReviewState.REJECTED if decision in ("reject", "keep_both", "forget") else ReviewState.ACCEPTED
         item.decision = decision
         item.decided_by, item.decided_at = writer.actor.label[:200], clock.now()

@@ -4,9 +4,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
+from django.db.models import Count, Sum
+
 from memoryhub.common import errors
+from memoryhub.prompt_cache.domain import money
 from memoryhub.prompt_cache.domain.blocks import Prompt
 from memoryhub.prompt_cache.domain.exchange import Exchange, Tariff, find_tariff
 from memoryhub.prompt_cache.domain.exchange_body import read_exchange
@@ -30,6 +34,7 @@ from memoryhub.prompt_cache.price_books import get_price_book
 from memoryhub.prompt_cache.queries.checks import as_invalid
 from memoryhub.workspaces.models import Workspace
 
+RECENT_RECORDS = 2_000  # among which recent sessions are looked for
 MOST_RECORDS = 3_000  # of one session; the newest are replayed
 
 
@@ -179,3 +184,30 @@ def tariff_finder(workspace: Workspace) -> Callable[[Shape, int], Tariff | None]
         return known[key]
 
     return find
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A session that can be replayed."""
+
+    session: str
+    requests: int
+    cost_pico: int
+
+    @property
+    def usd(self) -> Decimal:
+        return money.usd(self.cost_pico)
+
+
+def recent_sessions(workspace: Workspace, *, limit: int) -> list[SessionRow]:
+    """The sessions of the latest records, the dearest first."""
+    latest = UsageRecord.objects.of(workspace).responses().exclude(session="").order_by("-occurred_at", "-id")
+    names = list(dict.fromkeys(latest.values_list("session", flat=True)[:RECENT_RECORDS]))[:limit]
+    rows = (
+        UsageRecord.objects.of(workspace)
+        .filter(session__in=names, part=0)
+        .values_list("session")
+        .annotate(requests=Count("id"), pico=Sum("cost_pico"))
+    )
+    found = [SessionRow(session, requests, pico or 0) for session, requests, pico in rows]
+    return sorted(found, key=lambda row: (-row.cost_pico, row.session))

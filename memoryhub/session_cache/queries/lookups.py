@@ -102,7 +102,7 @@ class Found:
 
 def find(*, workspace_id: int, sid: str, tool: str, shared_key: str, session_key: str) -> Found | None:
     """Return what a look-up needs, or None where the session does not exist yet."""
-    arguments = [tool, shared_key, session_key, shared_key, session_key, workspace_id, sid]
+    arguments: list[str | int] = [tool, shared_key, session_key, shared_key, session_key, workspace_id, sid]
     with connection.cursor() as cursor:
         cursor.execute(_SQL, arguments)
         row: Sequence[Any] | None = cursor.fetchone()

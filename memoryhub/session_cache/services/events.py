@@ -279,5 +279,5 @@ def fork_session(*, workspace: Workspace, session: Session, at: str | None, sid:
     return forked
 
 
-def _description(session: Session) -> dict[str, str]:
+def _description(session: Session) -> dict[str, Any]:
     return {"user": session.user, "project": session.project}

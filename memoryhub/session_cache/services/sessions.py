@@ -43,7 +43,7 @@ def describe_session(
     tool_capacity_bytes: int | None = None,
 ) -> Session:
     """Describe a session, made on its first use; a bound key describes only its own."""
-    given = {"agent": agent, "user": user, "project": project}
+    given: dict[str, Any] = {"agent": agent, "user": user, "project": project}
     for name, bound in (
         ("agent", principal.binding.agent),
         ("user", principal.binding.user),

@@ -306,8 +306,8 @@ def sweep_expired(*, limit: int = 5000) -> int:
         .values_list("workspace_id", "pk", "space_id", "key", "size_bytes")[:limit]
     )
     by_workspace: dict[int, list[Doomed]] = {}
-    for workspace_id, *rest in rows:
-        by_workspace.setdefault(workspace_id, []).append(Doomed(*rest))
+    for workspace_id, pk, space_id, key, size_bytes in rows:
+        by_workspace.setdefault(workspace_id, []).append(Doomed(pk, space_id, key, size_bytes))
     removed = 0
     for workspace_id, entries in by_workspace.items():
         for start in range(0, len(entries), 500):  # a writer waits for one small transaction at the most

@@ -45,3 +45,8 @@ class HubForm(forms.Form):
             ):
                 continue
             widget.attrs.setdefault("class", "textarea" if isinstance(widget, forms.Textarea) else "input")
+
+    def lock(self) -> None:
+        """Show the values to somebody who may not change them."""
+        for field in self.fields.values():
+            field.disabled = True

@@ -16,9 +16,9 @@ from memoryhub.prompt_cache.domain.simulator import (
     PLANS,
     Cache,
     Shape,
-    keep_alive,
     bill,
     calibration_error,
+    keep_alive,
     replay,
     simulate,
 )
