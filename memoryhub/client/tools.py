@@ -107,7 +107,7 @@ class Tools:
         session: str | None = ...,
     ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
-    def cached(  # type: ignore[misc]  # mypy can't see that Any covers the second form's parameter specification
+    def cached(
         self,
         function: Callable[..., Any] | None = None,
         /,
