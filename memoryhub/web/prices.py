@@ -15,13 +15,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from memoryhub.common import clock, errors
 from memoryhub.prompt_cache.queries import ListedPrice, list_prices, list_unpriced_models, price_book_version
-from memoryhub.prompt_cache.services.price_book import (
-    BadPriceError,
-    Repricing,
-    preview_prices,
-    remove_price,
-    store_prices,
-)
+from memoryhub.prompt_cache.services.price_book import BadPriceError, preview_prices, remove_price, store_prices
+from memoryhub.prompt_cache.services.repricing import Repricing
 from memoryhub.web import formats
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.forms.prices import PriceForm
