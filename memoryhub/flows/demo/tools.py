@@ -1,5 +1,6 @@
 """Tool calls of all sessions: policies, hits, misses of every kind, results that were evicted, refused or invalidated."""
 
+import zlib
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -89,7 +90,7 @@ class Workshop:
         pool = self.told["tools"][tool]["pool"]
         if session.sid == SMALL_SESSION:
             return str(self.stage.rng.choice(pool))
-        start = session.pk % len(pool)
+        start = zlib.crc32(session.sid.encode()) % len(pool)
         return str(pool[(start + int(4 * self.stage.rng.random() ** 2)) % len(pool)])
 
     def call(self, session: Session, tool: str, subject: str) -> None:
