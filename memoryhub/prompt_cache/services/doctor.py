@@ -47,13 +47,22 @@ class SentRequest:
 
 
 def examine(*, workspace: Workspace, message_ids: Sequence[str], requests: Iterable[SentRequest] = ()) -> None:
-    """Keep the fingerprints of these responses' requests and diagnose them; many without bodies are left to a job."""
+    """Keep the requests' fingerprints and diagnose these responses; many without bodies are left to a job.
+
+    A request that comes along with a response which is known already is kept if it is news.
+    """
     sent = {one.message_id: one for one in requests}
+    late = [key for key in sent if key not in message_ids]
+    if late:
+        kept = RequestFingerprint.objects.filter(record__workspace=workspace, record__message_id__in=late)
+        known = set(kept.values_list("record__message_id", flat=True))
+        message_ids = [*message_ids, *(key for key in late if key not in known)]
     now_ids = list(message_ids) if len(message_ids) <= EXAMINED_AT_ONCE else [key for key in message_ids if key in sent]
     if len(now_ids) < len(message_ids):
         leave_diagnosis(workspace=workspace)
     records = UsageRecord.objects.of(workspace).responses().filter(message_id__in=now_ids)
     examiner = _Examiner(workspace)
+    examiner.known = {one.pk: one for one in Diagnosis.objects.filter(record__in=records, basis="body")}
     for record in sorted(records, key=lambda one: (one.occurred_at, one.pk)):
         examiner.examine(record, sent.get(record.message_id))
     examiner.store()
@@ -114,6 +123,10 @@ def static_key(prompt: Prompt) -> str:
     return digest.hexdigest()[:32]
 
 
+# Counters may be completed later, when the text is gone; what was seen in it stays.
+_SEEN_IN_TEXT = ("detail", "path", "kind", "offset", "before", "after", "fix", "basis")
+
+
 class _Examiner:
     """Compares records with their predecessors and writes what it found at the end, in one statement."""
 
@@ -122,6 +135,7 @@ class _Examiner:
         self.book: PriceBook = get_price_book(workspace)
         self.keep_excerpts = workspace.settings.get(EXCERPTS_SETTING) is True
         self.found: list[Diagnosis] = []
+        self.known: dict[int, Diagnosis] = {}  # what a comparison of texts found before, of the same records
         self.now = clock.now()
 
     def examine(self, record: UsageRecord, sent: SentRequest | None) -> None:
@@ -233,37 +247,40 @@ class _Examiner:
 
     def _note(self, record: UsageRecord, previous: UsageRecord | None, current: Exchange, answer: Answer) -> None:
         keep = self.keep_excerpts
-        self.found.append(
-            Diagnosis(
-                record=record,
-                workspace=self.workspace,
-                previous=previous,
-                occurred_at=record.occurred_at,
-                session=record.session,
-                project=record.project,
-                model=record.model,
-                verdict=answer.verdict,
-                cause=answer.cause,
-                detail=answer.detail or "",
-                path=answer.path or "",
-                kind=answer.kind or "",
-                offset=answer.offset,
-                before=(answer.before or "") if keep else "",
-                after=(answer.after or "") if keep else "",
-                fix=answer.fix,
-                also=list(answer.also),
-                basis=answer.basis,
-                expected_tokens=answer.expected_tokens,
-                read_tokens=answer.read_tokens,
-                missed_tokens=answer.missed_tokens,
-                missed_pico=answer.missed_pico,
-                reported=answer.reported and answer.verdict != "first",
-                provider_reason=(answer.provider_reason or "")[:200],
-                provider_saw_no_change=current.provider_saw_no_change,
-                agrees=answer.agrees,
-                created_at=self.now,
-            )
+        known = self.known.get(record.pk)
+        diagnosis = Diagnosis(
+            record=record,
+            workspace=self.workspace,
+            previous=previous,
+            occurred_at=record.occurred_at,
+            session=record.session,
+            project=record.project,
+            model=record.model,
+            verdict=answer.verdict,
+            cause=answer.cause,
+            detail=answer.detail or "",
+            path=answer.path or "",
+            kind=answer.kind or "",
+            offset=answer.offset,
+            before=(answer.before or "") if keep else "",
+            after=(answer.after or "") if keep else "",
+            fix=answer.fix,
+            also=list(answer.also),
+            basis=answer.basis,
+            expected_tokens=answer.expected_tokens,
+            read_tokens=answer.read_tokens,
+            missed_tokens=answer.missed_tokens,
+            missed_pico=answer.missed_pico,
+            reported=answer.reported and answer.verdict != "first",
+            provider_reason=(answer.provider_reason or "")[:200],
+            provider_saw_no_change=current.provider_saw_no_change,
+            agrees=answer.agrees,
+            created_at=self.now,
         )
+        if known is not None and diagnosis.basis == "hashes" and known.cause == diagnosis.cause:
+            for name in _SEEN_IN_TEXT:
+                setattr(diagnosis, name, getattr(known, name))
+        self.found.append(diagnosis)
 
 
 def _before(record: UsageRecord, chain: QuerySet[UsageRecord]) -> UsageRecord | None:

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from memoryhub.common import clock, errors
-from memoryhub.prompt_cache.domain.entries import PRICED, UNPRICED, book_entry
+from memoryhub.prompt_cache.domain.entries import EXCLUDED, PRICED, UNPRICED, book_entry
 from memoryhub.prompt_cache.domain.reports import UsageReport, sightings_of_report
 from memoryhub.prompt_cache.domain.sightings import Joined, Sighting
 from memoryhub.prompt_cache.domain.usage import UsageError
@@ -41,7 +41,12 @@ class BookedResponse:
     cost_pico: int = 0
     nocache_pico: int = 0
     unpriced: bool = False
+    excluded: bool = False
     flags: list[str] = field(default_factory=list)
+
+    @property
+    def has_amount(self) -> bool:
+        return not self.unpriced and not self.excluded
 
     @property
     def net_saving_pico(self) -> int:
@@ -114,9 +119,8 @@ def record_reports(
     with transaction.atomic():
         ensure_sessions(workspace=workspace, sids=[report.session for report in reports])
         recorded = record_usage(workspace=workspace, sightings=sightings)
-        sent = {one.message_id for one in requests}
-        news = [key for key, status in recorded.statuses.items() if status != "unchanged" or key in sent]
-        examine(workspace=workspace, message_ids=news, requests=requests)
+        changed = [key for key, status in recorded.statuses.items() if status != "unchanged"]
+        examine(workspace=workspace, message_ids=changed, requests=requests)
         return recorded
 
 
@@ -173,6 +177,7 @@ def _answer(result: RecordedUsage, row: Any) -> None:
         booked.cost_pico += row["cost_pico"]
         booked.nocache_pico += row["nocache_pico"]
     booked.unpriced = booked.unpriced or row["state"] == UNPRICED
+    booked.excluded = booked.excluded or row["state"] == EXCLUDED
 
 
 def _stored_rows(workspace: Workspace, keys: Iterable[PartKey]) -> dict[PartKey, UsageRecord]:

@@ -21,6 +21,7 @@ class JsonField(forms.CharField):
             return None
         try:
             data = json.loads(text)
+            json.dumps(data, ensure_ascii=False).encode()  # half a surrogate pair can't be shown
         except json.JSONDecodeError as error:
             place = {"line": error.lineno, "column": error.colno, "reason": error.msg}
             message = now_gettext("This is not JSON: %(reason)s at line %(line)s, column %(column)s.") % place

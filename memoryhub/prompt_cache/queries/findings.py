@@ -1,0 +1,143 @@
+"""What the doctor found over time: single misses, advice, and agreement with the provider."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Max, Q, Sum
+
+from memoryhub.prompt_cache.domain.doctor import PROVIDER_WORDS, SILENT_REASONS
+from memoryhub.prompt_cache.models import Diagnosis
+from memoryhub.prompt_cache.models.requests import DiagnosisQuerySet
+from memoryhub.workspaces.models import Workspace
+
+NO_CHANGE = "no_change"  # neither side, or one of them, saw a difference
+MOST_GROUPS = 5_000
+_POSITION = re.compile(r"\[\d+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceCard:
+    """Misses that one change would have spared."""
+
+    cause: str
+    detail: str
+    kind: str
+    path: str  # positions within messages left out: they move with every turn
+    fix: str
+    misses: int
+    tokens: int
+    pico: int
+    sessions: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosed:
+    """How many requests were looked at in a range, and how that went."""
+
+    requests: int
+    hits: int
+    misses: int
+    missed_tokens: int
+    missed_pico: int
+    compared: int  # requests about which the provider said something
+    agreed: int
+
+
+def list_misses(
+    workspace: Workspace, start: datetime, end: datetime, *, cause: str = "", session: str = ""
+) -> DiagnosisQuerySet:
+    """Reported misses; order and cut them where they are shown."""
+    found = Diagnosis.objects.of(workspace).between(start, end).reported()
+    if cause:
+        found = found.filter(cause=cause)
+    return found.filter(session=session) if session else found
+
+
+def summarize_diagnoses(workspace: Workspace, start: datetime, end: datetime) -> Diagnosed:
+    """The figures of a range."""
+    sums = (
+        Diagnosis.objects.of(workspace)
+        .between(start, end)
+        .aggregate(
+            requests=Count("pk"),
+            hits=Count("pk", filter=Q(verdict="hit")),
+            misses=Count("pk", filter=Q(reported=True)),
+            missed_tokens=Sum("missed_tokens", filter=Q(reported=True)),
+            missed_pico=Sum("missed_pico", filter=Q(reported=True)),
+            compared=Count("pk", filter=Q(agrees__isnull=False)),
+            agreed=Count("pk", filter=Q(agrees=True)),
+        )
+    )
+    return Diagnosed(**{name: value or 0 for name, value in sums.items()})
+
+
+def list_advice(workspace: Workspace, start: datetime, end: datetime, *, limit: int = 6) -> list[AdviceCard]:
+    """What would save the most: misses with the same cause at the same place, joined into one card."""
+    rows = (
+        list_misses(workspace, start, end)
+        .values_list("cause", "detail", "kind", "path", "fix")
+        .annotate(
+            misses=Count("pk"),
+            tokens=Sum("missed_tokens"),
+            pico=Sum("missed_pico"),
+            sessions=Count("session", distinct=True),
+            last_at=Max("occurred_at"),
+        )
+        .order_by("-tokens")[:MOST_GROUPS]
+    )
+    joined: dict[tuple[str, ...], list[AdviceCard]] = defaultdict(list)
+    for cause, detail, kind, path, fix, misses, tokens, pico, sessions, last_at in rows:
+        place = movable_path(path)
+        card = AdviceCard(cause, detail, kind, place, fix, misses, tokens or 0, pico or 0, sessions, last_at)
+        joined[cause, detail, kind, place, fix].append(card)
+    cards = [_joined(same) for same in joined.values()]
+    return sorted(cards, key=lambda card: (-card.pico, -card.tokens, card.cause, card.path))[:limit]
+
+
+def movable_path(path: str) -> str:
+    """Return the path without positions in messages: turns move on, tools and system blocks stay where they are."""
+    return _POSITION.sub("[…]", path) if path.startswith("messages") else path
+
+
+def _joined(cards: Iterable[AdviceCard]) -> AdviceCard:
+    cards = list(cards)
+    first = cards[0]
+    return AdviceCard(
+        first.cause,
+        first.detail,
+        first.kind,
+        first.path,
+        first.fix,
+        sum(card.misses for card in cards),
+        sum(card.tokens for card in cards),
+        sum(card.pico for card in cards),
+        max(card.sessions for card in cards),
+        max(card.last_at for card in cards),
+    )
+
+
+def confusion_matrix(workspace: Workspace, start: datetime, end: datetime) -> dict[tuple[str, str], int]:
+    """Return counts by (our word, the provider's word), over the requests about which the provider said something."""
+    rows = (
+        Diagnosis.objects.of(workspace)
+        .between(start, end)
+        .filter(Q(provider_saw_no_change=True) | ~Q(provider_reason=""))
+        .values_list("cause", "provider_reason")
+        .annotate(requests=Count("pk"))
+    )
+    matrix: dict[tuple[str, str], int] = defaultdict(int)
+    for cause, reason, requests in rows:
+        matrix[our_word(cause, reason), reason or NO_CHANGE] += requests
+    return dict(matrix)
+
+
+def our_word(cause: str, provider_reason: str) -> str:
+    """Return our cause in the provider's words; where it has several, the one it used itself."""
+    words = PROVIDER_WORDS.get(cause)
+    if words is None:
+        return provider_reason if provider_reason in SILENT_REASONS else NO_CHANGE
+    return provider_reason if provider_reason in words else min(words)
