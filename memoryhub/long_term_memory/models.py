@@ -178,6 +178,11 @@ class Memory(models.Model):
             models.Index(fields=["archives_at"], condition=Q(archives_at__isnull=False), name="memory_to_archive"),
             models.Index(fields=["forgets_at"], condition=Q(forgets_at__isnull=False), name="memory_to_forget"),
             models.Index(fields=["trashed_at"], condition=Q(trashed_at__isnull=False), name="memory_in_trash"),
+            models.Index(
+                fields=["scope", "content_sha256"],
+                condition=Q(trashed_at__isnull=False),
+                name="memory_text_in_trash",
+            ),
         ]
 
     def __str__(self) -> str:

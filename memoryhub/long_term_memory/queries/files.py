@@ -69,6 +69,7 @@ def files_of(scope: Scope | None) -> QuerySet[Any]:
 
 def get_file(workspace: Workspace, names: ScopeNames, path: str) -> Memory:
     """The file at a path; raises UnknownFile."""
+    _check_text(path)
     found = files_of(find_scope_row(workspace, names)).filter(path=path).first()
     if found is None:
         raise UnknownFile(f"There is no file {path[:200]}.")
@@ -87,6 +88,7 @@ def list_files(
 
     Skips over a directory in the index, however many files it holds.
     """
+    _check_text(prefix)
     rows = below(files, prefix)
     start, strict = _read_cursor(cursor) if cursor else (prefix, False)
     found: list[Memory | Directory] = []
@@ -108,6 +110,12 @@ def list_files(
             break
     page = found[:limit]
     return page, _write_cursor(page) if len(found) > limit else None
+
+
+def _check_text(path: str) -> None:
+    """A path that no database can hold is no path."""
+    if "\x00" in path or (not path.isprintable() and any("\ud800" <= character <= "\udfff" for character in path)):
+        raise UnknownFile("There is nothing at such a path.")
 
 
 def _write_cursor(page: Sequence[Memory | Directory]) -> str:

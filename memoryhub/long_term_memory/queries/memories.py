@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet
 
 from memoryhub.common import errors
+from memoryhub.common.keyset import COUNT_CAP, count_capped
 from memoryhub.long_term_memory.domain.scoping import ANYWHERE, ScopeClash, ScopeNames
 from memoryhub.long_term_memory.models import (
     Memory,
@@ -31,7 +32,6 @@ ORDERS: dict[str, list[tuple[str, str]]] = {
     "strength": [("strength", "desc"), ("id", "desc")],
     "accessed": [("idle_since", "desc"), ("id", "desc")],
 }
-COUNT_CAP = 10_000  # larger counts are shown as "10,000+"
 NEVER_RECALLED_DAYS = 90
 
 
@@ -182,11 +182,6 @@ def find_by_path(
     if store is not None:
         rows = rows.filter(store=store)
     return rows.out_of_trash().select_related("scope").first()
-
-
-def count_capped(rows: QuerySet[Any], cap: int = COUNT_CAP) -> int:
-    """How many rows, counted up to the cap only."""
-    return rows.order_by()[: cap + 1].count()
 
 
 @dataclass(frozen=True, slots=True)

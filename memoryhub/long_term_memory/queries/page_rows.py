@@ -15,6 +15,7 @@ from memoryhub.workspaces.models import Workspace
 
 EXCERPT_CHARS = 280  # three lines of a wide table; a memory may be 100 KiB
 FADING_SOON = timedelta(days=7)
+NEWEST_SEARCHED = 2000  # by what is typed into the palette
 FOUND_MAX = 200  # hits that a search on the list page shows
 
 
@@ -94,3 +95,26 @@ def count_up_to(workspace: Workspace, wanted: MemoryFilter, cap: int) -> int:
 def list_newest(workspace: Workspace, wanted: MemoryFilter, limit: int) -> list[Memory]:
     """A few of the memories that pass a filter, the newest first."""
     return list(list_excerpts(workspace, wanted).order_by("-content_changed_at", "-id")[:limit])
+
+
+def count_alive(workspace: Workspace) -> int:
+    """How many memories are active or fading, counted up to the cap."""
+    return count_capped(Memory.objects.filter(workspace=workspace, state__in=[MemoryState.ACTIVE, MemoryState.FADING]))
+
+
+def count_new(workspace: Workspace, since: datetime) -> int:
+    """How many memories were made since then, counted up to the cap."""
+    return count_capped(Memory.objects.filter(workspace=workspace, created_at__gte=since))
+
+
+def has_any(workspace: Workspace) -> bool:
+    """Whether the workspace holds any memory at all."""
+    return Memory.objects.filter(workspace=workspace).exists()
+
+
+def find_by_text(workspace: Workspace, typed: str, *, limit: int) -> list[Memory]:
+    """The last changed memories that hold what was typed, among the newest NEWEST_SEARCHED."""
+    rows = Memory.objects.filter(workspace=workspace)
+    newest = rows.order_by("-content_changed_at", "-id").values("pk")[:NEWEST_SEARCHED]
+    found = rows.out_of_trash().filter(content__icontains=typed, pk__in=newest)
+    return list(found.order_by("-content_changed_at", "-id")[:limit])

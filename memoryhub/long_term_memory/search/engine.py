@@ -18,13 +18,13 @@ from memoryhub.long_term_memory.search.request import SearchRequest
 from memoryhub.long_term_memory.search.selection import Selection, select
 from memoryhub.workspaces.models import Workspace
 
-CAP = 1_200  # documents that one term may bring as candidates; a term that has more is common
-MAX_CANDIDATES = 5_000
+CAP = 600  # documents that one term may bring as candidates; a term that has more is common
+MAX_CANDIDATES = 2_000
 MAX_PAIRS = 6  # common terms are asked for in pairs
 NEWEST = 200  # candidates for each of recency, strength and access, where they have weight
 NEAREST = 400  # candidates by meaning
 CONTEXT_ROWS = 60  # best candidates whose session neighbours are read as well
-CONTEXT_LIMIT = 2_000
+CONTEXT_LIMIT = 1_000
 MAX_QUERY_CHARS = 8_000
 MAX_QUERY_TERMS = 64
 

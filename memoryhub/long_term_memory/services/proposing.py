@@ -12,7 +12,7 @@ from memoryhub.long_term_memory.models import SCOPE_SHIFT, Memory, MemoryState, 
 from memoryhub.long_term_memory.search import documents
 from memoryhub.workspaces.models import Workspace
 
-MAX_NEIGHBOURS = 3_000  # the newest memories of the scope that a new one is compared with
+MAX_NEIGHBOURS = 1_000  # the newest memories of the scope that a new one is compared with
 MAX_PROPOSALS = 3  # of one memory
 PREFILTER = 0.45  # share of common terms from which the texts are compared
 
