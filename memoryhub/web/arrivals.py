@@ -2,26 +2,21 @@
 
 from datetime import datetime
 
-from django.db.models import Max
 from django.utils.translation import gettext as _
 
-from memoryhub.audit.models import ChangeSet
-from memoryhub.prompt_cache.models import UsageRecord
-from memoryhub.workspaces.models import ApiKey, Session, Workspace
+from memoryhub.audit.queries import last_write_by_a_key_at
+from memoryhub.prompt_cache.queries.records import latest_record_at
+from memoryhub.workspaces.models import Workspace
+from memoryhub.workspaces.queries import last_key_use_at, last_session_activity_at
 
 Arrival = tuple[str, datetime | None]
 
 
 def list_last_arrivals(workspace: Workspace) -> list[Arrival]:
     """Return (what, when) of the last key use, usage record, active session, and write to memory by an agent."""
-    usage = UsageRecord.objects.of(workspace).order_by("-id").values_list("created_at", flat=True)
-    written = ChangeSet.objects.filter(workspace=workspace, actor_kind="key").order_by("-created_at", "-id")
     return [
-        (_("A key was used"), ApiKey.objects.filter(workspace=workspace).aggregate(at=Max("last_used_at"))["at"]),
-        (_("Usage was recorded"), usage.first()),
-        (
-            _("A session was active"),
-            Session.objects.filter(workspace=workspace).aggregate(at=Max("last_active_at"))["at"],
-        ),
-        (_("An agent wrote to memory"), written.values_list("created_at", flat=True).first()),
+        (_("A key was used"), last_key_use_at(workspace)),
+        (_("Usage was recorded"), latest_record_at(workspace)),
+        (_("A session was active"), last_session_activity_at(workspace)),
+        (_("An agent wrote to memory"), last_write_by_a_key_at(workspace)),
     ]

@@ -2,22 +2,31 @@
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.audit import queries
 from memoryhub.audit.models import AuditEvent, ChangeSet
+from memoryhub.long_term_memory.domain.duplicates import DiffPart
+from memoryhub.long_term_memory.models import Operation
+from memoryhub.long_term_memory.queries.changes import ChangedMemory, list_changed_memories
 from memoryhub.long_term_memory.services.reverting import revert_change_set
 from memoryhub.long_term_memory.services.writer import Writer
 from memoryhub.web import formats, paging
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.change_words import actor_label, describe_action, door_label
+from memoryhub.web.memory_rows import clip
+from memoryhub.web.memory_versions import ChangedFact, compare, list_facts_changed
 
+MEMORIES_SHOWN = 50
+EXCERPT_CHARACTERS = 400
 NEWEST_FIRST: paging.Order = (("created_at", "desc"), ("id", "desc"))
 ACTOR_KINDS = {
     "user": gettext_lazy("people"),
@@ -87,16 +96,37 @@ class EventRow:
 
     what: str
     subject: str
-    href: str
     detail: str
-    created_at: Any
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChange:
+    """One memory of a change set: what it was and is, word by word and field by field."""
+
+    url: str
+    operation: Any
+    tone: str
+    parts: list[DiffPart]
+    text: str
+    facts: list[ChangedFact]
 
 
 def _event_row(event: AuditEvent) -> EventRow:
     detail = ", ".join(f"{name}: {value}" for name, value in event.detail.items() if not isinstance(value, dict | list))
-    href = f"/memories/{event.subject_id}" if event.subject_type == "memory" and event.subject_id else ""
-    subject = f"{event.subject_type} {event.subject_id}".strip()
-    return EventRow(describe_action(event.action), subject, href, detail[:300], event.created_at)
+    return EventRow(describe_action(event.action), f"{event.subject_type} {event.subject_id}".strip(), detail[:300])
+
+
+def _memory_change(changed: ChangedMemory) -> MemoryChange:
+    before, after = changed.before, changed.after
+    was, now = (before.content or "" if before else ""), after.content or ""
+    return MemoryChange(
+        url=f"{reverse('memories')}/{quote(changed.memory_id, safe='')}",
+        operation=Operation(changed.operation).label,
+        tone={"created": "good", "deleted": "bad"}.get(changed.operation, "accent"),
+        parts=compare(was, now) if before and was != now else [],
+        text=clip(now, EXCERPT_CHARACTERS),
+        facts=list_facts_changed(before.facts, after.facts) if before and before.facts and after.facts else [],
+    )
 
 
 @require_GET
@@ -104,14 +134,18 @@ def _event_row(event: AuditEvent) -> EventRow:
 def change(request: MemberRequest, public_id: str) -> HttpResponse:
     """One change set with what it touched."""
     change_set = queries.get_change_set(request.principal.workspace, public_id)
-    events = queries.list_events(request.principal.workspace).filter(change_set=change_set)
-    page = paging.page_of(request, events, order=NEWEST_FIRST, limit=100)
+    memories = list_changed_memories(change_set, limit=MEMORIES_SHOWN + 1)
+    events = (
+        queries.list_events(request.principal.workspace).filter(change_set=change_set).order_by("id")[:MEMORIES_SHOWN]
+    )
     row = _row(change_set)
     context = {
         "change": row,
-        "events": [_event_row(event) for event in page.items],
-        "page": page,
-        "can_revert": not row.reverted_by and request.principal.role in ("editor", "admin"),
+        "memories": [_memory_change(changed) for changed in memories[:MEMORIES_SHOWN]],
+        "more": len(memories) > MEMORIES_SHOWN,
+        "shown": MEMORIES_SHOWN,
+        "events": [_event_row(event) for event in events],
+        "can_revert": bool(memories) and not row.reverted_by and request.principal.role in ("editor", "admin"),
     }
     return render(request, "hub/change.html", context)
 

@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from memoryhub.common import clock
+from memoryhub.common.keyset import COUNT_CAP
 
 MINUS = "\N{MINUS SIGN}"
 NOTHING = "\N{EM DASH}"
-COUNT_CAP = 10_000
 _SECOND, _MINUTE, _HOUR, _DAY = 1, 60, 3600, 86400
 
 

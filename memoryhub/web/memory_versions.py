@@ -96,7 +96,7 @@ def _view(memory: Memory, row: MemoryVersion, before: MemoryVersion | None, may_
         else "",
         can_restore=not current and row.content is not None,
         parts=compare(before.content or "", row.content or "") if changed and before is not None else [],
-        facts=_facts_changed(before.facts, row.facts) if before is not None and row.facts and before.facts else [],
+        facts=list_facts_changed(before.facts, row.facts) if before is not None and row.facts and before.facts else [],
     )
 
 
@@ -106,7 +106,8 @@ def _what(row: MemoryVersion) -> str:
     return str(Operation(row.operation).label)
 
 
-def _facts_changed(before: dict[str, Any], after: dict[str, Any]) -> list[ChangedFact]:
+def list_facts_changed(before: dict[str, Any], after: dict[str, Any]) -> list[ChangedFact]:
+    """Return the fields that differ, in the viewer's words."""
     return [
         ChangedFact(fact_label(name), fact_text(name, before.get(name)), fact_text(name, after.get(name)))
         for name in FACT_LABELS

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET
 from memoryhub.audit.models import ChangeSet
 from memoryhub.audit.queries import count_change_sets_after, list_change_sets
 from memoryhub.common import clock
+from memoryhub.long_term_memory.queries.changes import list_excerpts_of_changes
 from memoryhub.web import formats, overview_figures
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.change_words import actor_label, describe_action, door_label
@@ -44,11 +45,12 @@ def feed_news(request: MemberRequest) -> HttpResponse:
 
 def _feed(request: MemberRequest) -> dict[str, Any]:
     rows = list_change_sets(request.principal.workspace).order_by("-created_at", "-id")[:FEED_ROWS]
-    entries = [_entry(change_set) for change_set in rows]
+    texts = list_excerpts_of_changes(list(rows))
+    entries = [_entry(change_set, texts.get(change_set.pk, "")) for change_set in rows]
     return {"feed": entries, "after": entries[0]["id"] if entries else "", "refresh_seconds": REFRESH_SECONDS, "new": 0}
 
 
-def _entry(change_set: ChangeSet) -> dict[str, Any]:
+def _entry(change_set: ChangeSet, text: str) -> dict[str, Any]:
     count = change_set.subject_count
     return {
         "id": change_set.public_id,
@@ -57,5 +59,6 @@ def _entry(change_set: ChangeSet) -> dict[str, Any]:
         "how_many": _("%(n)s at once") % {"n": formats.count(count)} if count > 1 else "",
         "door": door_label(change_set.door),
         "reason": change_set.reason,
+        "text": text,
         "at": change_set.created_at,
     }

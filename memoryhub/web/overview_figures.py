@@ -3,21 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext as _
 
-from memoryhub.long_term_memory.models import Memory
-from memoryhub.long_term_memory.queries.memories import count_capped
-from memoryhub.long_term_memory.queries.page_rows import summarize_list
+from memoryhub.long_term_memory.queries import page_rows
 from memoryhub.prompt_cache.queries import Sums, build_report
 from memoryhub.session_cache.queries.tool_results import summarize_tools
 from memoryhub.web import formats
 from memoryhub.web.charts import spark
 from memoryhub.web.context import path_of
 from memoryhub.web.report import Kpi
-from memoryhub.workspaces.models import Session, Workspace
+from memoryhub.workspaces.models import Workspace
+from memoryhub.workspaces.queries import count_sessions
 
 WEEK_DAYS = 7
 
@@ -98,8 +96,8 @@ def _medium_term(workspace: Workspace, now: datetime) -> Layer:
     tools = summarize_tools(workspace)
     hits, misses = sum(tool["hits"] for tool in tools), sum(tool["misses"] for tool in tools)
     saved = sum(tool["saved_ms"] for tool in tools) / 1000
-    sessions = Session.objects.filter(workspace=workspace)
-    active = count_capped(sessions.filter(last_active_at__gte=now - timedelta(days=WEEK_DAYS)))
+    active = count_sessions(workspace, active_since=now - timedelta(days=WEEK_DAYS))
+    total = count_sessions(workspace)
     rate = _("%(rate)s of look-ups") % {"rate": formats.percent(hits / (hits + misses))} if hits + misses else ""
     kpis = [
         Kpi(_("Tool results from the cache"), formats.count(hits), rate, href=path_of("tool_cache")),
@@ -107,22 +105,20 @@ def _medium_term(workspace: Workspace, now: datetime) -> Layer:
         Kpi(
             _("Sessions, 7 days"),
             formats.capped_count(active),
-            _note_of_all(sessions, active),
+            _note_of_all(total, active),
             href=path_of("sessions"),
         ),
     ]
-    return Layer("medium-term", _("Medium term"), kpis, not tools and not active and not sessions.exists())
+    return Layer("medium-term", _("Medium term"), kpis, not tools and not total)
 
 
-def _note_of_all(rows: Any, shown: int) -> str:
-    total = count_capped(rows)
+def _note_of_all(total: int, shown: int) -> str:
     return _("%(n)s in all") % {"n": formats.capped_count(total)} if total != shown else ""
 
 
 def _long_term(workspace: Workspace, now: datetime) -> Layer:
-    figures = summarize_list(workspace, now)
-    memories = Memory.objects.filter(workspace=workspace)
-    new = count_capped(memories.filter(created_at__gte=now - timedelta(days=WEEK_DAYS)))
+    figures = page_rows.summarize_list(workspace, now)
+    new = page_rows.count_new(workspace, now - timedelta(days=WEEK_DAYS))
     url = path_of("memories")
     kpis = [
         Kpi(
@@ -139,4 +135,4 @@ def _long_term(workspace: Workspace, now: datetime) -> Layer:
             href=path_of("review"),
         ),
     ]
-    return Layer("long-term", _("Long term"), kpis, not figures.active and not memories.exists())
+    return Layer("long-term", _("Long term"), kpis, not figures.active and not page_rows.has_any(workspace))

@@ -2,15 +2,14 @@
 
 from urllib.parse import quote
 
-from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from memoryhub.long_term_memory.models import Memory
+from memoryhub.long_term_memory.queries.page_rows import find_by_text
 from memoryhub.web import formats
 from memoryhub.web.context import path_of
-from memoryhub.workspaces.models import Session, Workspace
+from memoryhub.workspaces.models import Workspace
+from memoryhub.workspaces.queries import find_sessions
 
-NEWEST_SEARCHED = 2000
 LABEL_CHARACTERS = 80
 Row = tuple[str, str, str]
 
@@ -29,20 +28,13 @@ def find(workspace: Workspace, typed: str, limit: int) -> list[tuple[str, list[R
 
 
 def _memories(workspace: Workspace, typed: str, limit: int) -> list[Row]:
-    rows = Memory.objects.filter(workspace=workspace)
-    newest = rows.order_by("-content_changed_at", "-id").values("pk")[:NEWEST_SEARCHED]
-    found = (
-        rows.out_of_trash()
-        .filter(content__icontains=typed, pk__in=newest)
-        .order_by("-content_changed_at", "-id")[:limit]
-    )
     return [
         (
             _around(memory.content, typed),
             f"{path_of('memories')}/{quote(memory.public_id, safe='')}",
             formats.ago(memory.content_changed_at),
         )
-        for memory in found
+        for memory in find_by_text(workspace, typed, limit=limit)
     ]
 
 
@@ -54,10 +46,7 @@ def _around(text: str, typed: str) -> str:
 
 
 def _sessions(workspace: Workspace, typed: str, limit: int) -> list[Row]:
-    rows = Session.objects.filter(workspace=workspace)
-    newest = rows.order_by("-last_active_at", "-id").values("pk")[:NEWEST_SEARCHED]
-    words = Q(sid__icontains=typed) | Q(title__icontains=typed) | Q(project__icontains=typed)
     return [
         (session.title or session.sid, f"/sessions/{quote(session.sid, safe='')}", formats.ago(session.last_active_at))
-        for session in rows.filter(words, pk__in=newest).order_by("-last_active_at", "-id")[:limit]
+        for session in find_sessions(workspace, typed, limit=limit)
     ]

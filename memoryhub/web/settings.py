@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from memoryhub.audit.services import record_event
 from memoryhub.common import clock, errors
-from memoryhub.web import workspace_rows
+from memoryhub.flows import members as members_flow
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.forms.workspace import SCOPE_LABELS, KeyForm, NewMemberForm, RoleForm, WorkspaceForm
 from memoryhub.workspaces import queries, services
@@ -50,7 +50,7 @@ def change_workspace(request: MemberRequest) -> HttpResponse:
     form = WorkspaceForm(data=request.POST)
     if not form.is_valid():
         return _show_workspace(request, form, status=422)
-    workspace_rows.describe_workspace(
+    members_flow.describe_workspace(
         workspace=request.principal.workspace, actor=request.principal.actor, **form.cleaned_data
     )
     messages.success(request, _("Saved."))
@@ -209,7 +209,7 @@ def create_member(request: MemberRequest) -> HttpResponse:
     form = NewMemberForm(data=request.POST)
     if form.is_valid():
         try:
-            workspace_rows.add_member(
+            members_flow.add_member(
                 workspace=request.principal.workspace, actor=request.principal.actor, **form.cleaned_data
             )
         except services.WeakPassword as error:

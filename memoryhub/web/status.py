@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import django
 from django.conf import settings
-from django.db import connection
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
@@ -16,6 +15,7 @@ from django.views.decorators.http import require_GET
 
 from memoryhub import __version__
 from memoryhub.common import clock
+from memoryhub.jobs import database_file
 from memoryhub.jobs.heartbeat import BEAT_EVERY_SECONDS, HEARTBEAT_FILE
 from memoryhub.web import formats
 from memoryhub.web.access import MemberRequest, member
@@ -56,22 +56,10 @@ def status(request: MemberRequest) -> HttpResponse:
 
 
 def _database() -> Sign:
-    started = clock.monotonic()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
-    answered = formats.duration(clock.monotonic() - started)
-    name = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}.get(connection.vendor, connection.vendor)
-    size = formats.file_size(_database_bytes())
-    return Sign(_("Database"), f"{name} · {size}", "good", _("answers"), _("in %(time)s") % {"time": answered})
-
-
-def _database_bytes() -> int:
-    if connection.vendor == "sqlite":
-        path = Path(str(settings.DATABASES["default"]["NAME"]))
-        return sum(part.stat().st_size for part in path.parent.glob(f"{path.name}*") if part.is_file())
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_database_size(current_database())")
-        return int(cursor.fetchone()[0])
+    database = database_file.look()
+    answered = formats.duration(database.answered_seconds)
+    value = f"{database.kind} · {formats.file_size(database.size_bytes)}"
+    return Sign(_("Database"), value, "good", _("answers"), _("in %(time)s") % {"time": answered})
 
 
 def _queue() -> Sign:

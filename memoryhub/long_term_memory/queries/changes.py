@@ -1,8 +1,10 @@
 """Change sets that touched memories, and what exactly they changed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import Min, QuerySet
+from django.db.models.functions import Substr
 
 from memoryhub.audit.models import ChangeSet
 from memoryhub.long_term_memory.models import MemoryVersion
@@ -53,3 +55,19 @@ def list_changed_memories(change_set: ChangeSet, *, limit: int = 200) -> list[Ch
         )
         for row in rows
     ]
+
+
+def list_excerpts_of_changes(change_sets: Sequence[ChangeSet], *, characters: int = 120) -> dict[int, str]:
+    """The beginning of the text that each change set wrote first, by the change set's row id; those without one are left out."""
+    first = (
+        MemoryVersion.objects.filter(change_set__in=change_sets)
+        .values("change_set")
+        .annotate(first=Min("id"))
+        .values("first")
+    )
+    rows = MemoryVersion.objects.filter(pk__in=first).annotate(start=Substr("content", 1, characters + 1))
+    return {
+        row.change_set_id: row.start[:characters] + ("…" if len(row.start) > characters else "")
+        for row in rows.defer("content", "facts")
+        if row.start
+    }
