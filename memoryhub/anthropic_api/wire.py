@@ -52,6 +52,8 @@ def endpoint(**handlers: tuple[str, Handler]) -> Callable[..., HttpResponse]:
         try:
             if request.method not in handlers:
                 raise WrongMethod(f"This address answers to {', '.join(handlers)}.")
+            if "\x00" in f"{request.path_info}{''.join(request.GET.values())}":  # type: ignore[arg-type]
+                raise BadRequest("No id or parameter holds the character NUL.")
             scope, handler = handlers[request.method]
             principal = identify(request)
             if not principal.allows(scope):

@@ -138,6 +138,7 @@ class _Load:
         self.writer = writer
         self.result = result
         self.redacts = get_guard_settings(writer.workspace).redact_secrets
+        self.scopes: dict[ScopeNames, ScopeNames] = {}  # of a file's many records few differ
         self.superseded: list[tuple[str, str]] = []
         # What a dry run would have created so far: later chunks can't find it in the database.
         self.would_stand: set[Any] = set()
@@ -196,7 +197,9 @@ class _Load:
 
     def _draft(self, record: MemoryRecord) -> MemoryDraft:
         named = ScopeNames(record.agent, record.user, record.project)
-        scope = scope_of_files(self.writer, named)
+        scope = self.scopes.get(named)
+        if scope is None:
+            scope = self.scopes[named] = scope_of_files(self.writer, named)
         return MemoryDraft(
             content=record.content,
             scope=scope,

@@ -120,3 +120,10 @@ def test_large_and_bad_contents_are_refused(api: Any) -> None:
     assert create(api, "/b", "token ghp_" + "a" * 36).status_code == 422
     assert api.get("/memories/files?prefix=/m").status_code == 422
     assert api.get("/memories/files?cursor=zzz").status_code == 422
+
+
+@pytest.mark.parametrize("path", ["%00", "/a%00b", "/%ED%A0%80", "/%FF", "/a%0Ab", "%2e%2e", "/" + "x" * 2000])
+def test_a_path_that_can_not_be_is_not_there(api: Any, path: str) -> None:
+    assert api.get(f"/memories/files/content?path={path}").status_code == 404
+    assert api.delete(f"/memories/files/content?path={path}").status_code in (404, 422)
+    assert api.get(f"/memories/files?prefix=/{path}/").status_code in (200, 404)
