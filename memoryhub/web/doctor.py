@@ -228,7 +228,7 @@ def _row(miss: Diagnosis) -> MissRow:
         change=change_label(miss.detail, miss.kind),
         usd=None if miss.missed_pico is None else money.usd(miss.missed_pico),
         fix=_(miss.fix) if miss.fix else "",
-        basis=str(BASES[miss.basis]),
+        basis="" if miss.basis == "body" else str(BASES[miss.basis]),
         provider=str(PROVIDER.get(miss.provider_reason, miss.provider_reason)),
     )
 

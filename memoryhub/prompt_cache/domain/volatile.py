@@ -39,7 +39,7 @@ _COUNTER_WORD = re.compile(
     re.IGNORECASE,
 )
 _WINDOW = 160  # characters looked at on each side of the first difference
-_EPOCH_OR_ID_DIGITS = 10
+_LONGEST_INSERTION = 80  # characters; what is longer is text, whatever it contains
 
 
 def classify_change(before: str, after: str, offset: int) -> str:
@@ -51,7 +51,17 @@ def classify_change(before: str, after: str, offset: int) -> str:
     old_number, new_number = _covering(NUMBER, *old), _covering(NUMBER, *new)
     if old_number and new_number:
         return "counter" if _is_counter(old_number, new_number, old[0]) else "number"
-    return "text"
+    return _kind_of_insertion(before, after, offset)
+
+
+def _kind_of_insertion(before: str, after: str, offset: int) -> str:
+    """Return what was put into the text or taken out of it, where that is short and nothing else changed."""
+    short, long = sorted((before, after), key=len)
+    inserted = long[offset : offset + len(long) - len(short)]
+    if len(inserted) > _LONGEST_INSERTION or short[offset:] != long[offset + len(inserted) :]:
+        return "text"
+    found = find_volatile(inserted)
+    return found.kind if found else "text"
 
 
 def _window(text: str, offset: int) -> tuple[str, int]:

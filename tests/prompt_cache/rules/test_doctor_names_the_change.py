@@ -261,6 +261,8 @@ KINDS = [
     ("Use version 0.5", "Use version 0.7", "number"),
     ("You are kind.", "You are strict.", "text"),
     ("short", "short and longer", "text"),
+    ("Be kind.", "Be kind. Now: 2026-11-29T10:31:00Z", "timestamp"),
+    ("Be kind, session 3f2504e0-4f89-41d3-9a0c-0305e82c3301.", "Be kind, session .", "uuid"),
 ]
 
 
