@@ -24,6 +24,7 @@ from memoryhub.api.schemas.memories import (
     MemoryPatch,
     Names,
     OrderName,
+    PriceOut,
     RememberedList,
     RememberedOut,
     RestoreIn,
@@ -35,7 +36,8 @@ from memoryhub.api.schemas.memories import (
     VersionOut,
     VersionPage,
 )
-from memoryhub.common import errors
+from memoryhub.common import clock, errors
+from memoryhub.flows.memory_price import price_memory
 from memoryhub.flows.remember import remember_with_neighbours
 from memoryhub.long_term_memory import queries, services
 from memoryhub.long_term_memory.domain.scoping import ScopeNames
@@ -232,6 +234,20 @@ def list_versions(request: ApiRequest, memory_id: str, limit: Limit, cursor: Cur
     principal = request.principal
     rows = queries.list_versions(principal.workspace, memory_id, binding=principal.binding)
     return page(rows, order=[("number", "desc"), ("id", "desc")], cursor=cursor, limit=limit, shape=VersionOut.of)
+
+
+@router.get(
+    "/memories/{memory_id}/price",
+    auth=requires("memories:read"),
+    response=PriceOut,
+    operation_id="priceMemory",
+    summary="What a memory costs in cache breaks",
+)
+def get_price(request: ApiRequest, memory_id: str) -> Any:
+    """Where requests of the last 30 days carried it, and what the misses that began there cost."""
+    principal = request.principal
+    memory = queries.get_memory(principal.workspace, memory_id, binding=principal.binding)
+    return PriceOut.of(price_memory(workspace=principal.workspace, memory=memory, now=clock.now()))
 
 
 @router.post(

@@ -3,6 +3,7 @@
 from typing import Any
 
 from memoryhub.common import errors
+from memoryhub.flows.memory_price import note_carried_memories
 from memoryhub.prompt_cache.services.doctor import diagnose_pending, forget_kept_bodies
 from memoryhub.work.models import Job
 
@@ -15,5 +16,5 @@ def run_diagnosis(job: Job) -> dict[str, Any]:
 
 
 def run_forgetting(job: Job) -> dict[str, Any]:
-    """Forget request bodies whose hour is over, and old fingerprints."""
-    return {"bodies": forget_kept_bodies()}
+    """Note which memories the kept request bodies carry, then forget the bodies whose hour is over."""
+    return {"carried": note_carried_memories(), "bodies": forget_kept_bodies()}

@@ -425,3 +425,25 @@ class ReviewItem(models.Model):
 
     def __str__(self) -> str:
         return f"{self.public_id} {self.kind} {self.state}"
+
+
+class CarriedMemory(models.Model):
+    """A request that carried a memory in its body, found by the marks that a rendered memory has."""
+
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="carried", db_index=False)
+    record_id = models.BigIntegerField()  # the ledger's row; rooms hold no keys into each other
+    version = models.IntegerField()
+    place = models.CharField(max_length=8)  # tools, system or messages
+    path = models.CharField(max_length=200)
+    tokens = models.IntegerField()
+    session = models.CharField(max_length=200, blank=True, default="")
+    model = models.CharField(max_length=200, blank=True, default="")
+    occurred_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["memory", "record_id"], name="memory_is_carried_once_by_a_request")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} in {self.path} of {self.record_id}"

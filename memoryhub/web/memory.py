@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
 
 from memoryhub.common import clock
+from memoryhub.flows.memory_price import price_memory
 from memoryhub.long_term_memory.models import (
     Kind,
     Memory,
@@ -311,4 +312,26 @@ def _receipt(line: RecalledMemory) -> dict[str, Any]:
 
 
 def _price(found: Memory) -> dict[str, Any] | None:
-    return None
+    """What it costs in the prompt cache, where requests were seen to carry it."""
+    price = price_memory(workspace=found.workspace, memory=found, now=clock.now())
+    if price is None:
+        return None
+    names = {"tools": _("In the tools"), "system": _("In the system prompt"), "messages": _("In the messages")}
+    lines = [
+        {
+            "label": names[place.place],
+            "value": ngettext(
+                "%(usd)s a day in cache breaks (%(count)s break)",
+                "%(usd)s a day in cache breaks (%(count)s breaks)",
+                place.breaks,
+            )
+            % {"usd": f"${place.usd_per_day}", "count": place.breaks},
+        }
+        for place in price.places
+    ]
+    note = ""
+    if price.tail_usd_per_day is not None:
+        note = _("Behind the conversation's tail the same breaks would cost %(usd)s a day.") % {
+            "usd": f"${price.tail_usd_per_day}"
+        }
+    return {"lines": lines, "note": note}

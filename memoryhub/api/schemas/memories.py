@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from memoryhub.api.schemas.base import GivenTime, InShape, UtcTime
 from memoryhub.audit.models import ChangeSet
+from memoryhub.flows.memory_price import MemoryPrice
 from memoryhub.long_term_memory.domain.ranking import Weights
 from memoryhub.long_term_memory.domain.scoping import ScopeNames
 from memoryhub.long_term_memory.models import Memory, MemoryVersion, RecallReceipt, ReviewItem
@@ -245,6 +246,45 @@ class SupersedeIn(InShape):
     def draft(self) -> MemoryDraft:
         given = self.dict(exclude={"reason"}, exclude_none=True)
         return MemoryDraft(**given)
+
+
+class PlacePriceOut(Schema):
+    place: str
+    requests: int
+    breaks: int
+    usd: str
+    usd_per_day: str
+
+
+class PriceOut(Schema):
+    """Amounts are decimal strings in US dollars."""
+
+    days: int
+    tokens: int
+    usd_per_day: str
+    tail_usd_per_day: str | None = Field(description="What the same breaks would cost behind the conversation's tail.")
+    places: list[PlacePriceOut]
+
+    @staticmethod
+    def of(price: MemoryPrice | None) -> "PriceOut":
+        if price is None:
+            return PriceOut(days=0, tokens=0, usd_per_day="0", tail_usd_per_day=None, places=[])
+        return PriceOut(
+            days=price.days,
+            tokens=price.tokens,
+            usd_per_day=str(price.usd_per_day),
+            tail_usd_per_day=None if price.tail_usd_per_day is None else str(price.tail_usd_per_day),
+            places=[
+                PlacePriceOut(
+                    place=place.place,
+                    requests=place.requests,
+                    breaks=place.breaks,
+                    usd=str(place.usd),
+                    usd_per_day=str(place.usd_per_day),
+                )
+                for place in price.places
+            ],
+        )
 
 
 class FeedbackIn(InShape):

@@ -89,9 +89,13 @@ class MemoryFilter:
         return replace(self, scope=scope)
 
 
-def filter_memories(workspace: Workspace, wanted: MemoryFilter) -> MemoryQuerySet:
-    """The rows that pass a filter, in no order yet."""
-    rows: MemoryQuerySet = Memory.objects.filter(workspace=workspace)
+def filter_memories(workspace: Workspace, wanted: MemoryFilter, *, by_scope: bool = False) -> MemoryQuerySet:
+    """The rows that pass a filter, in no order yet.
+
+    `by_scope` is for filters that name a small scope: its scopes belong to the workspace, and saying so once more makes
+    SQLite walk the workspace instead of the scope.
+    """
+    rows: MemoryQuerySet = Memory.objects.all() if by_scope and wanted.scope else Memory.objects.filter(workspace=workspace)
     rows = rows.filter(state__in=wanted.states) if wanted.states else rows.out_of_trash()
     if wanted.scope:
         rows = rows.filter(scope__in=Scope.objects.filter(workspace=workspace, **wanted.scope.named()))
@@ -139,11 +143,13 @@ def _tagged(workspace: Workspace, names: Sequence[str]) -> Q:
     return Q(pk__in=MemoryTag.objects.filter(tag_id__in=found).values("memory_id"))
 
 
-def list_memories(workspace: Workspace, wanted: MemoryFilter, *, binding: Binding | None = None) -> QuerySet[Memory]:
+def list_memories(
+    workspace: Workspace, wanted: MemoryFilter, *, binding: Binding | None = None, by_scope: bool = False
+) -> QuerySet[Memory]:
     """Memories that pass a filter, with what a list shows; order and cut them with ORDERS and a cursor."""
     inside = wanted.inside(binding) if binding else wanted
     return (
-        filter_memories(workspace, inside)
+        filter_memories(workspace, inside, by_scope=by_scope)
         .select_related("scope", "session", "superseded_by")
         .prefetch_related("memory_tags__tag")
     )

@@ -40,7 +40,7 @@ def _sample(workspace: Workspace, wanted: MemoryFilter, *columns: str) -> tuple[
     A scope, tag or session is a way in of its own; asking for an order would make SQLite walk the whole workspace by
     time instead. Such a selection is rarely larger than the cap.
     """
-    rows = filter_memories(workspace, wanted).values(*columns)
+    rows = filter_memories(workspace, wanted, by_scope=True).values(*columns)
     narrow = wanted.scope or wanted.tags or wanted.session or wanted.ids is not None
     ordered = rows.order_by() if narrow else rows.order_by("-content_changed_at", "-id")
     return ordered[: COUNT_CAP + 1].query.sql_with_params()

@@ -28,9 +28,12 @@ class ListSummary:
     in_review: int
 
 
-def list_excerpts(workspace: Workspace, wanted: MemoryFilter) -> QuerySet[Memory]:
-    """Memories that pass a filter, each with an `excerpt`; the text itself stays in the database until it is asked for."""
-    rows = list_memories(workspace, wanted)
+def list_excerpts(workspace: Workspace, wanted: MemoryFilter, *, few: bool = False) -> QuerySet[Memory]:
+    """Memories that pass a filter, each with an `excerpt`; the text itself stays in the database until it is asked for.
+
+    `few` says that the matches can be sorted where they are; the workspace need not be walked in order.
+    """
+    rows = list_memories(workspace, wanted, by_scope=few)
     return rows.defer("content", "superseded_by__content").annotate(excerpt=Substr("content", 1, EXCERPT_CHARS + 1))
 
 
