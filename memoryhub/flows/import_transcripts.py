@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from memoryhub.prompt_cache.domain.sightings import Sighting
 from memoryhub.prompt_cache.domain.transcripts import (
+    MAIN_AGENT,
     FileMemory,
     LineError,
     TranscriptSource,
@@ -21,7 +22,7 @@ from memoryhub.prompt_cache.domain.transcripts import (
 )
 from memoryhub.prompt_cache.models import TranscriptFile
 from memoryhub.prompt_cache.services.doctor import leave_diagnosis
-from memoryhub.prompt_cache.services.transcript_files import known_positions, save_positions
+from memoryhub.prompt_cache.services.transcript_files import known_positions, path_sha256, save_positions
 from memoryhub.prompt_cache.services.usage import record_usage
 from memoryhub.prompt_cache.transcript_reader import (
     LONGEST_LINE_BYTES,
@@ -34,7 +35,7 @@ from memoryhub.prompt_cache.transcript_reader import (
 )
 from memoryhub.session_cache.domain.transcript_events import ImportedEvent, event_of_line
 from memoryhub.session_cache.services.imports import import_events
-from memoryhub.workspaces.models import Workspace
+from memoryhub.workspaces.models import Session, Workspace
 from memoryhub.workspaces.services import ensure_session
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all
@@ -142,7 +143,7 @@ class _Run:
     def read_all(self, paths: Iterable[str | Path]) -> None:
         files, unreadable = find_transcripts(paths)
         for one in unreadable:
-            self.result.note_error(one.path, 0, one.reason)
+            self.result.note_error(one.path.encode("utf-8", "replace").decode(), 0, one.reason)
         known = known_positions(workspace=self.workspace, files=files) if self.remember else {}
         self.result.files = len(files)
         self.bytes_total = sum(file.size for file in files)
@@ -163,7 +164,7 @@ class _Run:
                 with open_transcript(file.path) as opened:
                     self._read_opened(file, known, opened)
             except OSError as error:
-                self.result.note_error(self._shown(file.path), 0, error.strerror or "can't be read")
+                self.result.note_error(self._shown(file), 0, error.strerror or "can't be read")
         self.bytes_done = start + file.size
 
     def _is_unchanged(self, file: FoundFile, known: TranscriptFile) -> bool:
@@ -173,7 +174,7 @@ class _Run:
     def _read_opened(self, file: FoundFile, known: TranscriptFile | None, opened: BinaryIO) -> None:
         known = known if known is not None and self._goes_on(file, known, opened) else None
         offset, number = (known.offset, known.line_count) if known else (0, 0)
-        source = TranscriptSource(self._shown(file.path), file.stem, _agent_of(file))
+        source = TranscriptSource(self._shown(file), file.stem, _agent_of(file))
         reader = UsageReader(source, FileMemory.from_json(known.memory) if known else FileMemory())
         self.result.readable = self.result.readable or file.size == 0
         start = self.bytes_done
@@ -236,18 +237,22 @@ class _Run:
         """Write what was read, then how far it was read: a kill between the two costs a repeat, never a loss."""
         self._write_usage()
         for sid, waiting in self.events.items():
-            session = ensure_session(
-                workspace=self.workspace,
-                sid=sid,
-                project=waiting.project or None,
-                started_at=waiting.events[0].occurred_at,
-            )
+            session = self._session(sid, waiting)
             report = import_events(workspace=self.workspace, session=session, events=waiting.events)
             self.result.events += report.created
         self.events, self.event_count, self.event_bytes = {}, 0, 0
         if self.remember and self.positions:
             save_positions(workspace=self.workspace, positions=self.positions)
         self.positions = []
+
+    def _session(self, sid: str, waiting: _SessionEvents) -> Session:
+        """The session, described where nobody has described it yet: what somebody declared is not overwritten."""
+        session = ensure_session(workspace=self.workspace, sid=sid, started_at=waiting.events[0].occurred_at)
+        project = waiting.project if waiting.project and not session.project else None
+        agent = MAIN_AGENT if session.agent_id is None else None
+        if project or agent:
+            ensure_session(workspace=self.workspace, sid=sid, project=project, agent=agent)
+        return session
 
     def _write_usage(self) -> None:
         if not self.sightings:
@@ -271,7 +276,8 @@ class _Run:
         self, file: FoundFile, opened: BinaryIO, offset: int, number: int, memory: FileMemory
     ) -> TranscriptFile:
         return TranscriptFile(
-            path=file.path,
+            path_sha256=path_sha256(file.path),
+            path=file.shown,
             size=file.size,
             mtime_ns=file.mtime_ns,
             offset=offset,
@@ -281,10 +287,10 @@ class _Run:
             memory=memory.to_json(),
         )
 
-    def _shown(self, path: str) -> str:
-        if self.shown_below and path.startswith(self.shown_below):
-            return path[len(self.shown_below) :].lstrip("/")
-        return path
+    def _shown(self, file: FoundFile) -> str:
+        if self.shown_below and file.shown.startswith(self.shown_below):
+            return file.shown[len(self.shown_below) :].lstrip("/")
+        return file.shown
 
     def _show_progress(self) -> None:
         if self.progress is not None:

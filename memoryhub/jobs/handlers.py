@@ -26,5 +26,6 @@ HANDLERS: dict[str, Handler] = {
     "import_transcripts": transcript_jobs.run_import_job,
     "load_demo": demo.run,
     "sweep_tool_results": session_cache.run_sweep,
+    "reprice": ledger.run_repricing,
     "tend_ledger": ledger.run,
 }

@@ -31,8 +31,13 @@ class FoundFile:
     mtime_ns: int
 
     @property
+    def shown(self) -> str:
+        """The path as text that can be stored and printed; a name that is not UTF-8 keeps a mark in place of each odd byte."""
+        return os.fsencode(self.path).decode("utf-8", "replace").replace("\x00", "")
+
+    @property
     def stem(self) -> str:
-        return Path(self.path).stem
+        return Path(self.shown).stem
 
 
 @dataclass(frozen=True, slots=True)

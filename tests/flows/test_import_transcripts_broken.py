@@ -10,7 +10,8 @@ import pytest
 from memoryhub.flows.import_transcripts import import_transcripts
 from memoryhub.prompt_cache import transcript_reader
 from memoryhub.prompt_cache.models import UsageRecord
-from memoryhub.workspaces.models import Workspace
+from memoryhub.workspaces.models import Session, Workspace
+from memoryhub.workspaces.services import ensure_session
 from tests.flows.transcript_makers import answer, usage_of, write_file
 
 GOOD = answer("m1", usage_of(10))
@@ -146,3 +147,24 @@ def test_errors_are_listed_up_to_a_limit_and_counted_beyond(workspace: Workspace
     result = run(workspace, tmp_path)
 
     assert (len(result.errors), result.error_count, result.created) == (1000, 1200, 1)
+
+
+def test_a_file_name_that_is_not_utf_8(workspace: Workspace, tmp_path: Path) -> None:
+    path = write_file(tmp_path / "plain.jsonl", GOOD, "{broken")
+    os.rename(path, os.fsencode(tmp_path) + b"/odd-\xff.jsonl")
+
+    first, again = run(workspace, tmp_path), run(workspace, tmp_path)
+
+    assert (first.created, again.unchanged_files) == (1, 1)
+    assert first.errors[0]["file"].endswith("/odd-\ufffd.jsonl")
+    json.dumps(first.as_json(), ensure_ascii=False).encode()
+
+
+def test_a_session_that_somebody_described_keeps_its_description(workspace: Workspace, tmp_path: Path) -> None:
+    ensure_session(workspace=workspace, sid="s1", agent="reviewer", project="declared")
+    write_file(tmp_path / "s.jsonl", GOOD, answer("m3", usage_of(1), sessionId="s2"))
+
+    run(workspace, tmp_path)
+
+    found = Session.objects.order_by("sid").values_list("sid", "agent__name", "project")
+    assert list(found) == [("s1", "reviewer", "declared"), ("s2", "main", "/w/web")]

@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from memoryhub.audit.models import AuditEvent, ChangeSet
+from memoryhub.jobs.tasks import run_now
 from memoryhub.prompt_cache.models import Price, UsageRecord
+from memoryhub.prompt_cache.services import repricing
 from memoryhub.prompt_cache.services.rollups import check_rollups
+from memoryhub.work.models import Job
 from tests.conftest import ApiClient
 from tests.prompt_cache.makers import make_report, plain_usage
 
@@ -152,3 +155,19 @@ def test_prices_belong_to_one_workspace(filled: ApiClient, stranger_api: ApiClie
     assert item["unpriced"]
     assert not [one for one in stranger_api.get(PRICES).json()["items"] if one["source"] == "workspace"]
     assert api_with("usage:read").put(PRICES, NEW).status_code == 403
+
+
+def test_more_records_than_one_transaction_should_hold_are_priced_by_a_job(
+    filled: ApiClient, workspace: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repricing, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(repricing, "ROWS_PER_STEP", 1)
+
+    body = filled.put(PRICES, NEW).json()
+    halfway = total(filled)
+    run_now(Job.objects.get(kind="reprice").pk)
+
+    assert (body["records"], body["later"], halfway, total(filled)) == (1, 1, "11.000000", "18.000000")
+    assert Job.objects.get(kind="reprice").state == "done"
+    assert ChangeSet.objects.get().subject_count == 2
+    assert check_rollups(workspace=workspace) == []

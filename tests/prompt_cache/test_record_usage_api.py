@@ -142,6 +142,7 @@ def test_what_cannot_be_right_is_stored_flagged_and_left_out(api: ApiClient, usa
     report = api.get("/prompt-cache/report?group_by=model").json()
 
     assert flag in item["flags"]
+    assert (item["cost_usd"], item["unpriced"]) == (None, False)
     assert UsageRecord.objects.count() == 1
     assert (report["rows"], report["excluded"], report["totals"]["requests"]) == ([], 1, 0)
 

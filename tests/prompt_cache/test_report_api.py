@@ -267,3 +267,15 @@ def test_requests_count_responses_not_iterations(api: ApiClient) -> None:
     (row,) = rows_of(api, "group_by=model")
 
     assert (row["requests"], row["input_tokens"]) == (1, M + 3)
+
+
+def test_centuries_between_two_records_cost_two_days(api: ApiClient, django_assert_max_num_queries: Any) -> None:
+    reports = [
+        make_report(f"m{year}", started_at=f"{year}-07-01T12:00:00Z", model="claude-opus-4-8") for year in (1970, 2200)
+    ]
+    api.post("/prompt-cache/usage", reports)
+
+    with django_assert_max_num_queries(25):
+        rows = rows_of(api, "tz=Asia/Kolkata&group_by=day,session")
+
+    assert [row["day"] for row in rows] == ["1970-07-01", "2200-07-01"]

@@ -12,7 +12,8 @@ from memoryhub.prompt_cache.domain import money
 from memoryhub.prompt_cache.domain.reports import UsageReport
 from memoryhub.prompt_cache.queries import ListedPrice, UnpricedModel
 from memoryhub.prompt_cache.services.doctor import SentRequest
-from memoryhub.prompt_cache.services.price_book import PriceDraft, Repricing
+from memoryhub.prompt_cache.services.price_book import PriceDraft
+from memoryhub.prompt_cache.services.repricing import Repricing
 from memoryhub.prompt_cache.services.usage import BookedResponse, RecordedUsage
 
 MOST_REPORTS = 1_000
@@ -80,11 +81,11 @@ class BookedOut(Schema):
 
     @staticmethod
     def of(booked: BookedResponse) -> "BookedOut":
-        """Without a price there is no amount; zero would be a lie."""
+        """Without a price, or without numbers that can be right, there is no amount; zero would be a lie."""
         return BookedOut(
             message_id=booked.message_id,
-            cost_usd=None if booked.unpriced else money.usd_text(booked.cost_pico),
-            net_saving_usd=None if booked.unpriced else money.usd_text(booked.net_saving_pico),
+            cost_usd=money.usd_text(booked.cost_pico) if booked.has_amount else None,
+            net_saving_usd=money.usd_text(booked.net_saving_pico) if booked.has_amount else None,
             unpriced=booked.unpriced,
             flags=booked.flags,
         )
@@ -203,6 +204,7 @@ class RepricedOut(Schema):
     newly_priced: int
     cost_before_usd: str
     cost_after_usd: str
+    later: int = Field(description="Records that a job still prices; the amounts are those of the newest ones.")
     change_set: str | None
 
     @staticmethod
@@ -214,5 +216,6 @@ class RepricedOut(Schema):
             newly_priced=repricing.newly_priced,
             cost_before_usd=money.usd_text(repricing.cost_before_pico),
             cost_after_usd=money.usd_text(repricing.cost_after_pico),
+            later=repricing.later,
             change_set=repricing.change_set.public_id if repricing.change_set else None,
         )

@@ -167,7 +167,7 @@ class PriceBook:
         """List rates of a (normalised) model for a prompt of that size, before modifiers."""
         on = at.date() if isinstance(at, datetime) else at
         for entry in self.entries_on(model, on):
-            if prompt_tokens > entry.prompt_tokens_above or entry.prompt_tokens_above == 0:
+            if prompt_tokens > entry.prompt_tokens_above or not entry.prompt_tokens_above:
                 return entry.rates
         return None
 
@@ -233,15 +233,20 @@ class PriceBook:
 
 
 def _holding_entries(entries: list[PriceEntry], on: date) -> list[PriceEntry]:
-    """A workspace's own entries hide the list's; of several that hold, the latest `valid_from` counts, with all its sizes."""
+    """A workspace's own entries hide the list's, size by size; of several that hold, the latest `valid_from` counts."""
     holding = [entry for entry in entries if entry.covers(on)]
-    own = [entry for entry in holding if entry.source == "workspace"]
-    holding = own or holding
-    if not holding:
-        return []
-    latest = max(entry.valid_from or date.min for entry in holding)
-    current = [entry for entry in holding if (entry.valid_from or date.min) == latest]
-    return sorted(current, key=lambda entry: entry.prompt_tokens_above, reverse=True)
+    by_size = {entry.prompt_tokens_above: entry for entry in _latest(holding, of_workspace=False)}
+    own = _latest(holding, of_workspace=True)
+    if any(entry.prompt_tokens_above == 0 for entry in own):
+        by_size.clear()
+    by_size |= {entry.prompt_tokens_above: entry for entry in own}
+    return [by_size[size] for size in sorted(by_size, reverse=True)]
+
+
+def _latest(entries: list[PriceEntry], *, of_workspace: bool) -> list[PriceEntry]:
+    some = [entry for entry in entries if (entry.source == "workspace") == of_workspace]
+    latest = max((entry.valid_from or date.min for entry in some), default=date.min)
+    return [entry for entry in some if (entry.valid_from or date.min) == latest]
 
 
 def _version_of(book: PriceBook) -> str:

@@ -44,3 +44,8 @@ def list_unpriced_models(workspace: Workspace) -> list[UnpricedModel]:
     )
     found = [UnpricedModel(model, sum(tokens), requests) for model, requests, *tokens in rows]
     return sorted(found, key=lambda one: (-one.tokens, one.model))
+
+
+def count_unpriced_models(workspace: Workspace) -> int:
+    """How many models have usage without a price."""
+    return UsageRecord.objects.of(workspace).unpriced().values("model").distinct().count()

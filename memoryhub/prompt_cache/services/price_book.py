@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
@@ -13,18 +13,16 @@ from memoryhub.audit.models import ChangeSet
 from memoryhub.audit.services import open_change_set, record_event
 from memoryhub.common import clock, errors
 from memoryhub.prompt_cache.domain import money
-from memoryhub.prompt_cache.domain.entries import UNPRICED, book_entry
 from memoryhub.prompt_cache.domain.model_ids import normalise_model
-from memoryhub.prompt_cache.domain.pricing import PriceBook, make_rates
-from memoryhub.prompt_cache.models import Price, UsageRecord
+from memoryhub.prompt_cache.domain.pricing import make_rates
+from memoryhub.prompt_cache.models import Price
 from memoryhub.prompt_cache.models.prices import ALWAYS
-from memoryhub.prompt_cache.price_books import get_price_book, list_price_book
-from memoryhub.prompt_cache.services.rollups import RollUpChanges, lock_ledger
-from memoryhub.prompt_cache.services.rows import known_from_row, update_columns
+from memoryhub.prompt_cache.price_books import list_price_book
+from memoryhub.prompt_cache.services.repricing import JOB_KIND, Repricing, reprice_records
+from memoryhub.prompt_cache.services.rollups import lock_ledger
+from memoryhub.work.services import enqueue_job
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.principals import Actor
-
-_ROWS_PER_STEP = 2_000
 
 
 class BadPriceError(errors.Invalid):
@@ -48,24 +46,6 @@ class PriceDraft:
     note: str = ""
 
 
-@dataclass(slots=True)
-class Repricing:
-    """What new prices do to records that are in the ledger already."""
-
-    records: int = 0
-    newly_priced: int = 0
-    cost_before_pico: int = 0
-    cost_after_pico: int = 0
-    nocache_before_pico: int = 0
-    nocache_after_pico: int = 0
-    change_set: ChangeSet | None = None
-    models: list[str] = field(default_factory=list)
-
-    @property
-    def difference_pico(self) -> int:
-        return self.cost_after_pico - self.cost_before_pico
-
-
 def preview_prices(*, workspace: Workspace, drafts: Sequence[PriceDraft]) -> Repricing:
     """What storing these prices would change, without changing anything."""
     with transaction.atomic():
@@ -81,6 +61,7 @@ def store_prices(
     with transaction.atomic():
         result = _store_and_reprice(workspace, drafts)
         result.change_set = _log(workspace, actor, "prices.store", result, reason, door)
+        _leave_the_rest(workspace, result)
     return result
 
 
@@ -94,12 +75,18 @@ def remove_price(*, workspace: Workspace, actor: Actor, price_id: int, reason: s
         price.delete()
         result = reprice_records(workspace=workspace, models=[price.model])
         result.change_set = _log(workspace, actor, "prices.remove", result, reason, door)
+        _leave_the_rest(workspace, result)
     return result
 
 
 def _log(workspace: Workspace, actor: Actor, action: str, result: Repricing, reason: str, door: str) -> ChangeSet:
     change_set = open_change_set(
-        workspace=workspace, actor=actor, action=action, reason=reason, door=door, subject_count=result.records
+        workspace=workspace,
+        actor=actor,
+        action=action,
+        reason=reason,
+        door=door,
+        subject_count=result.records + result.later,
     )
     for model in result.models:
         record_event(
@@ -120,10 +107,14 @@ def _log(workspace: Workspace, actor: Actor, action: str, result: Repricing, rea
 
 def _store_and_reprice(workspace: Workspace, drafts: Sequence[PriceDraft]) -> Repricing:
     lock_ledger(workspace)
-    names = []
-    for draft in drafts:
-        names.append(_store(workspace, draft))
-    return reprice_records(workspace=workspace, models=sorted(set(names)))
+    names = {_store(workspace, draft) for draft in drafts}
+    return reprice_records(workspace=workspace, models=names)
+
+
+def _leave_the_rest(workspace: Workspace, result: Repricing) -> None:
+    """Records that were too many for one transaction are priced by a job."""
+    if result.later:
+        enqueue_job(workspace=workspace, kind=JOB_KIND, args={"models": result.models})
 
 
 def _store(workspace: Workspace, draft: PriceDraft) -> str:
@@ -164,48 +155,3 @@ def _store(workspace: Workspace, draft: PriceDraft) -> str:
     except IntegrityError as error:
         raise BadPriceError("The price breaks a rule of the price book.") from error
     return name
-
-
-def reprice_records(*, workspace: Workspace, models: Iterable[str] | None = None) -> Repricing:
-    """Price records anew with the book as it is; None means every model. Amounts and daily sums change together."""
-    with transaction.atomic():
-        state = lock_ledger(workspace)
-        book = get_price_book(workspace)
-        result = Repricing(models=sorted(models) if models is not None else [])
-        changes = RollUpChanges.of(workspace, state)
-        records = UsageRecord.objects.of(workspace)
-        if models is not None:
-            records = records.filter(model__in=_spellings(book, result.models))
-        last = 0
-        while rows := list(records.filter(pk__gt=last).order_by("pk")[:_ROWS_PER_STEP]):
-            last = rows[-1].pk
-            changed = [row for row in rows if _reprice(row, book, changes, result)]
-            update_columns(UsageRecord, changed, names=_PRICED_FIELDS)
-        changes.write()
-    return result
-
-
-_PRICED_FIELDS = ["state", "cost_pico", "nocache_pico", "flags", "price_book_version", "updated_at"]
-
-
-def _spellings(book: PriceBook, names: list[str]) -> list[str]:
-    """A model and its other official names."""
-    return sorted({*names, *(alias for alias, name in book.aliases.items() if name in names)})
-
-
-def _reprice(row: UsageRecord, book: PriceBook, changes: RollUpChanges, result: Repricing) -> bool:
-    entry = book_entry(known_from_row(row).resolved(), book)
-    before = (row.state, row.cost_pico, row.nocache_pico, row.flags)
-    if before == (entry.state, entry.cost_pico, entry.nocache_pico, list(entry.flags)):
-        return False
-    changes.add(vars(row), -1)
-    result.records += 1
-    result.newly_priced += row.state == UNPRICED and entry.state != UNPRICED
-    result.cost_before_pico += row.cost_pico
-    result.nocache_before_pico += row.nocache_pico
-    result.cost_after_pico += entry.cost_pico
-    result.nocache_after_pico += entry.nocache_pico
-    row.state, row.cost_pico, row.nocache_pico = entry.state, entry.cost_pico, entry.nocache_pico
-    row.flags, row.price_book_version, row.updated_at = list(entry.flags), book.version, clock.now()
-    changes.add(vars(row))
-    return True

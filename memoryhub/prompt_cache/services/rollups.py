@@ -10,12 +10,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import Count, F, Q, Sum
 
 from memoryhub.common import errors
 from memoryhub.prompt_cache.domain.entries import EXCLUDED, PRICED
 from memoryhub.prompt_cache.models import DailyUsage, Dimension, LedgerState, UsageRecord
 from memoryhub.prompt_cache.models.ledger import HIGHEST_STORED_PICO
+from memoryhub.prompt_cache.queries.sums import days_with, resolve_span
 from memoryhub.prompt_cache.services.rows import upsert
 from memoryhub.workspaces.models import Workspace
 
@@ -34,8 +35,7 @@ SUMMED = (
 # In the place of a zone: the sums can't be trusted and reports compute from the records until they are rebuilt.
 STALE = ""
 _UNIQUE = ("workspace_id", "dimension", "day", "value")
-_READ = ("occurred_at", "state", "part", "model", "project", "agent", "user", "session", *SUMMED[1:])
-_ROWS_PER_READ = 5_000
+_GROUPED = ("model", "project", "agent", "user", "session")
 
 
 class LedgerFullError(errors.Invalid):
@@ -185,8 +185,15 @@ def check_rollups(*, workspace: Workspace) -> list[str]:
 
 
 def _changes_of_records(workspace: Workspace, zone: ZoneInfo) -> RollUpChanges:
+    """The sums of all records, added up by the database one local day at a time."""
     changes = RollUpChanges(workspace, zone)
-    records = UsageRecord.objects.of(workspace).exclude(state=EXCLUDED).values(*_READ)
-    for row in records.order_by("id").iterator(chunk_size=_ROWS_PER_READ):
-        changes.add(row)
+    span = resolve_span(workspace, None, None, zone)
+    if span is None:
+        return changes
+    records = UsageRecord.objects.of(workspace).exclude(state=EXCLUDED)
+    sums = {"counted": Count("id", filter=Q(part=0)), **{f"sum_{name}": Sum(name) for name in SUMMED[1:]}}
+    for day, start, end in days_with(records, span):
+        for row in records.between(start, end).values_list("state", *_GROUPED).annotate(**sums):
+            state, *names = row[: len(_GROUPED) + 1]
+            changes.cells[state, day, *names] = list(row[len(_GROUPED) + 1 :])
     return changes

@@ -12,7 +12,7 @@ from django.db import transaction
 from memoryhub.common import clock
 from memoryhub.prompt_cache.models import DailyUsage, LedgerState, UsageRecord
 from memoryhub.prompt_cache.price_books import get_price_book
-from memoryhub.prompt_cache.services.price_book import reprice_records
+from memoryhub.prompt_cache.services.repricing import reprice_in_steps
 from memoryhub.prompt_cache.services.rollups import lock_ledger, rebuild_rollups
 from memoryhub.workspaces.models import Workspace
 
@@ -33,7 +33,7 @@ def tend_ledger(*, workspace: Workspace) -> dict[str, Any]:
     waiting = UsageRecord.objects.of(workspace).unpriced().values_list("model", flat=True).distinct()
     known = [model for model in waiting if book.knows(model)]
     if known:
-        done["newly_priced"] = reprice_records(workspace=workspace, models=known).newly_priced
+        done["newly_priced"] = reprice_in_steps(workspace=workspace, models=known).newly_priced
     forgotten = forget_old_usage(workspace=workspace, days=settings.USAGE_RETENTION_DAYS)
     return {**done, "forgotten": forgotten} if forgotten else done
 

@@ -30,7 +30,7 @@ def save_positions(*, workspace: Workspace, positions: Sequence[TranscriptFile])
     rows = [
         {
             "workspace_id": workspace.pk,
-            "path_sha256": path_sha256(position.path),
+            "path_sha256": position.path_sha256,
             "path": position.path,
             "size": position.size,
             "mtime_ns": position.mtime_ns,

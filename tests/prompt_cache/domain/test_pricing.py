@@ -217,6 +217,17 @@ def test_a_workspaces_own_price_wins_where_it_holds() -> None:
     assert (usd(before.cost_pico), usd(after.cost_pico)) == (Decimal(4), Decimal(3))
 
 
+def test_an_own_price_for_large_prompts_leaves_the_list_price_for_small_ones() -> None:
+    mine = own_entry(model="claude-haiku-5-5", rates=make_rates(input="7", output="7"), prompt_tokens_above=200_000)
+    book = BOOK.with_entries([mine])
+
+    costs = [
+        usd(book.price("claude-haiku-5-5", NOVEMBER, Tokens(input=n)).cost_pico) for n in (100_000, 200_000, 200_001)
+    ]
+
+    assert costs == [Decimal("0.01"), Decimal("0.1"), Decimal("1.400007")]
+
+
 def test_prices_left_out_follow_the_usual_ratios() -> None:
     rates = make_rates(input="4", output="20")
 
