@@ -71,7 +71,7 @@ _BY_DETAIL = {
     (
         "messages_changed",
         "removed",
-    ): "Drop or clear earlier turns rarely and in large batches: each time everything behind them is written again.",
+    ): _("Drop or clear earlier turns rarely and in large batches: each time everything behind them is written again."),
 }
 
 
