@@ -7,10 +7,11 @@ from zoneinfo import ZoneInfo
 from django.utils.translation import gettext as _
 
 from memoryhub.common import clock
+from memoryhub.prompt_cache.domain.advice import fix_for
 from memoryhub.prompt_cache.queries import Span, first_byte_times, sum_unread_writes
 from memoryhub.prompt_cache.queries.miss_causes import CauseSum, sum_misses_by_cause
 from memoryhub.web import formats
-from memoryhub.web.cause_words import WHAT_TO_CHANGE, cause_name
+from memoryhub.web.cause_words import cause_name
 from memoryhub.web.context import path_of
 from memoryhub.web.ranges import DayRange
 from memoryhub.workspaces.models import Workspace
@@ -57,7 +58,7 @@ def find(workspace: Workspace, days: DayRange) -> Findings:
 def _advice(one: CauseSum, days: DayRange) -> Advice:
     href = f"{path_of('doctor')}?cause={one.cause}&from={days.first.isoformat()}&to={days.last.isoformat()}"
     count = _("%(n)s misses") % {"n": formats.count(one.count)}
-    return Advice(cause_name(one.cause), str(WHAT_TO_CHANGE[one.cause]), count, one.missed_usd, href)
+    return Advice(cause_name(one.cause), _(fix_for(one.cause, None, None, None)), count, one.missed_usd, href)
 
 
 def _unread(workspace: Workspace, days: DayRange, zone: ZoneInfo) -> list[tuple[str, str, str]]:
