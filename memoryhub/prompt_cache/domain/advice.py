@@ -62,12 +62,12 @@ _BY_DETAIL = {
     (
         "system_changed",
         "key_order",
-    ): "Serialise the system blocks with a fixed key order: the bytes are what is cached.",
+    ): _("Serialise the system blocks with a fixed key order: the bytes are what is cached."),
     ("system_changed", "reordered"): _("Send the system blocks always in the same order."),
     (
         "messages_changed",
         "key_order",
-    ): "Replay `tool_use.input` exactly as it was received: key order is part of the bytes.",
+    ): _("Replay `tool_use.input` exactly as it was received: key order is part of the bytes."),
     (
         "messages_changed",
         "removed",
