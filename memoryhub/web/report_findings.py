@@ -46,11 +46,7 @@ def find(workspace: Workspace, days: DayRange) -> Findings:
     causes = sum_misses_by_cause(workspace, Span(days.first, days.last, zone))
     return Findings(
         misses=[(cause_name(one.cause), one.missed_usd, one.missed_tokens, one.count) for one in causes],
-        advice=[
-            _advice(one, days)
-            for one in causes
-            if one.missed_usd and one.cause in WHAT_TO_CHANGE and one.cause != "unknown"
-        ][:ADVICE_SHOWN],
+        advice=[_advice(one, days) for one in causes if one.missed_usd and one.cause != "unknown"][:ADVICE_SHOWN],
         figures=[*_unread(workspace, days, zone), *_waiting(workspace, days, zone)],
     )
 
