@@ -1,5 +1,9 @@
 """Reads of the log."""
 
+from datetime import datetime
+
+from datetime import datetime
+
 from django.db.models import Q, QuerySet
 
 from memoryhub.audit.models import AuditEvent, ChangeSet
@@ -38,3 +42,9 @@ def count_change_sets_after(workspace: Workspace, public_id: str, *, cap: int = 
         at, pk = seen
         rows = rows.filter(created_at__gte=at).filter(Q(created_at__gt=at) | Q(pk__gt=pk))
     return rows.order_by("-created_at", "-id")[:cap].count()
+
+
+def last_write_by_a_key_at(workspace: Workspace) -> datetime | None:
+    """Return when an agent last wrote."""
+    written = ChangeSet.objects.filter(workspace=workspace, actor_kind="key").order_by("-created_at", "-id")
+    return written.values_list("created_at", flat=True).first()

@@ -20,6 +20,7 @@ from memoryhub.long_term_memory.queries import page_rows
 from memoryhub.long_term_memory.services import saved_filters
 from memoryhub.web import formats, memory_rows, paging
 from memoryhub.web.access import MemberRequest, member
+from memoryhub.web.context import COUNTS_KEPT_SECONDS, kept
 from memoryhub.web.htmx import wants_part
 from memoryhub.web.login import next_path
 from memoryhub.web.memory_facets import list_facets, list_views
@@ -57,9 +58,9 @@ def memories(request: MemberRequest) -> HttpResponse:
     if tidy := tidied(request):
         return tidy
     narrowed = narrow(request.principal.workspace, filters, now)
-    page = _page(request, filters, narrowed)
-    rows = [_shown(request, memory, filters, now) for memory in page.items]
     facets = list_facets(request.principal.workspace, filters, narrowed.wanted, now)
+    page = _page(request, filters, narrowed, few=not facets.more)
+    rows = [_shown(request, memory, filters, now) for memory in page.items]
     context = {
         **frame(request, filters),
         **_toolbar(request, filters),
@@ -118,14 +119,14 @@ def render_problem(
     return render(request, "long_term_memory/memories.html#row", context, status=422)
 
 
-def _page(request: MemberRequest, filters: MemoryFilters, narrowed: Narrowed) -> paging.Page:
+def _page(request: MemberRequest, filters: MemoryFilters, narrowed: Narrowed, *, few: bool) -> paging.Page:
     workspace = request.principal.workspace
     if narrowed.ranked is not None:
         return _ranked_page(request, narrowed.ranked)
     order = queries.ORDERS[filters.sort]
     if filters.ascending:
         order = [(name, "asc") for name, _direction in order]
-    rows = page_rows.list_excerpts(workspace, narrowed.wanted)
+    rows = page_rows.list_excerpts(workspace, narrowed.wanted, few=few)
     return paging.page_of(request, rows, order=order, limit=PAGE_ROWS)
 
 
@@ -196,7 +197,10 @@ def _toolbar(request: MemberRequest, filters: MemoryFilters) -> dict[str, Any]:
 
 
 def _summary(request: MemberRequest, now: datetime) -> list[dict[str, str]]:
-    figures = page_rows.summarize_list(request.principal.workspace, now)
+    workspace = request.principal.workspace
+    figures = kept(
+        f"memory-figures:{workspace.pk}", COUNTS_KEPT_SECONDS, lambda: page_rows.summarize_list(workspace, now)
+    )
     path = reverse("memories")
     return [
         {"text": _("%(n)s active") % {"n": formats.capped_count(figures.active)}},

@@ -8,7 +8,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from memoryhub.long_term_memory.queries.memories import COUNT_CAP, Facet, Facets, MemoryFilter, summarize_facets
+from memoryhub.long_term_memory.queries.memories import COUNT_CAP, Facet, Facets, MemoryFilter
+from memoryhub.long_term_memory.queries.page_facets import count_facets
 from memoryhub.web import formats
 from memoryhub.web.memory_filters import CHOICES, PERIODS, VIEWS, MemoryFilters, narrow
 from memoryhub.web.memory_rows import FacetMenu, FacetValue
@@ -38,7 +39,7 @@ class FacetPanel:
 
 def list_facets(workspace: Workspace, filters: MemoryFilters, wanted: MemoryFilter, now: datetime) -> FacetPanel:
     """Count the values of every dimension under the filters in force; a dimension's own choice does not hide its other values."""
-    here = summarize_facets(workspace, wanted)
+    here = count_facets(workspace, wanted)
     menus = [_menu(workspace, filters, name, here, now) for name in _LISTS]
     return FacetPanel([*menus, _periods(filters)], here.matched, here.more, [facet.value for facet in here.tags])
 
@@ -47,9 +48,10 @@ def _menu(workspace: Workspace, filters: MemoryFilters, name: str, here: Facets,
     chosen = getattr(filters, name)
     facets = here
     if chosen and name != "tag":
-        facets = summarize_facets(workspace, narrow(workspace, filters.without(name), now).wanted)
+        wanted = narrow(workspace, filters.without(name), now).wanted
+        facets = count_facets(workspace, wanted, with_tags=False)
     values: Sequence[Facet] = getattr(facets, _LISTS[name])
-    note = _("Counted over the %(n)s newest matches.") % {"n": formats.count(COUNT_CAP)} if facets.more else ""
+    note = _("Counted over %(n)s of the matches.") % {"n": formats.count(COUNT_CAP)} if facets.more else ""
     return FacetMenu(name, _title(name), [_value(filters, name, facet) for facet in values], bool(chosen), note)
 
 

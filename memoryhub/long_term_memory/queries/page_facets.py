@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connection
 
 from memoryhub.long_term_memory.models import MemoryTag, Scope, Tag
@@ -47,9 +48,10 @@ def _sample(workspace: Workspace, wanted: MemoryFilter, *columns: str) -> tuple[
 
 
 def _count_dimensions(workspace: Workspace, wanted: MemoryFilter) -> list[tuple[Any, ...]]:
-    if _finds_nothing(wanted):
+    try:
+        sample, values = _sample(workspace, wanted, "scope_id", "kind", "state", "trust")
+    except EmptyResultSet:  # Django knows without asking: an unknown tag, a search that found no id
         return []
-    sample, values = _sample(workspace, wanted, "scope_id", "kind", "state", "trust")
     scopes = Scope._meta.db_table
     return _fetch(
         f'SELECT s.agent, s."user", s.project, g.kind, g.state, g.trust, g.number FROM ('  # noqa: S608
@@ -60,9 +62,10 @@ def _count_dimensions(workspace: Workspace, wanted: MemoryFilter) -> list[tuple[
 
 
 def _count_tags(workspace: Workspace, wanted: MemoryFilter, more: bool) -> list[Facet]:
-    if _finds_nothing(wanted):
+    try:
+        sample, values = _sample(workspace, wanted, "id")
+    except EmptyResultSet:
         return []
-    sample, values = _sample(workspace, wanted, "id")
     # CROSS JOIN keeps the order on SQLite, whose planner would otherwise walk every tag of the workspace.
     rows = _fetch(
         f"SELECT t.name, c.number FROM (SELECT l.tag_id, COUNT(*) AS number FROM ({sample}) sample "  # noqa: S608
@@ -71,11 +74,6 @@ def _count_tags(workspace: Workspace, wanted: MemoryFilter, more: bool) -> list[
         values,
     )
     return [Facet(name, number, more) for name, number in rows]
-
-
-def _finds_nothing(wanted: MemoryFilter) -> bool:
-    """A search that found no id has no SQL: Django knows that it is empty."""
-    return wanted.ids is not None and not wanted.ids
 
 
 def _fetch(sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
