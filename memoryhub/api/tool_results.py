@@ -69,6 +69,7 @@ def put_tool_result(request: ApiRequest, sid: str, body: PutIn) -> Any:
     invalidated = announce_write(
         workspace=request.principal.workspace,
         tool=call.tool,
+        changes=done.changes,
         actor=request.principal.actor,
         door="api",
         failed=given.is_error,

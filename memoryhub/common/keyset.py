@@ -18,6 +18,9 @@ from memoryhub.common import errors
 Order = Sequence[tuple[str, str]]  # (field, "asc" or "desc"); ends in a unique field; no field may be null
 
 
+COUNT_CAP = 10_000  # larger counts are shown as "10,000+"
+
+
 class BadCursor(errors.Invalid):
     slug = "bad-cursor"
     title = "This cursor does not belong to this list"
@@ -86,3 +89,8 @@ def _beyond(part: tuple[str, str], value: Any, *, strict: bool) -> Q:
     name, direction = part
     operator = ("lt" if direction == "desc" else "gt") + ("" if strict else "e")
     return Q(**{f"{name}__{operator}": value})
+
+
+def count_capped(rows: QuerySet[Any], cap: int = COUNT_CAP) -> int:
+    """Return how many rows there are, counted up to just above the cap, so that no page grows with its table."""
+    return rows.order_by()[: cap + 1].count()

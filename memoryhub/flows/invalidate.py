@@ -3,6 +3,7 @@
 Judging is low (invalidation/strategies), announcing is here. Today one room drops things: tool results.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -11,7 +12,6 @@ from memoryhub.audit.services import record_event
 from memoryhub.invalidation.domain.selector import Selector
 from memoryhub.invalidation.models import InvalidationRecord
 from memoryhub.invalidation.services import Announcement, open_epoch, record_invalidation
-from memoryhub.session_cache.queries.policies import find_policy
 from memoryhub.session_cache.services import invalidate as tool_results
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.principals import Actor
@@ -58,11 +58,12 @@ def announce(*, workspace: Workspace, announcement: Announcement) -> Outcome:
     return Outcome(dropped, dropped, record)
 
 
-def announce_write(*, workspace: Workspace, tool: str, actor: Actor, door: str, failed: bool = False) -> int:
-    """Announce that a tool ran which declares what it changes; a failed run may have changed it too."""
-    policy = find_policy(workspace, tool)
+def announce_write(
+    *, workspace: Workspace, tool: str, changes: Iterable[str], actor: Actor, door: str, failed: bool = False
+) -> int:
+    """Announce what a tool's run makes invalid, as its policy declares; a failed run may have changed it too."""
     dropped = 0
-    for name in policy.invalidates if policy else ():
+    for name in changes:
         reason = f"{tool} failed" if failed else f"{tool} ran"
         change = Announcement(Selector(tool_or_tag=name), actor, reason=reason, strategy="event", door=door)
         dropped += announce(workspace=workspace, announcement=change).invalidated

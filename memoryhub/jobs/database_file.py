@@ -1,10 +1,14 @@
 """The state of the database's file before a start: whole, and on a disk that SQLite can lock."""
 
 import sqlite3
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.db import connection
+
+from memoryhub.common import clock
 
 NETWORK_FILE_SYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "ceph", "glusterfs", "afs"}
 MAX_CHECKED_BYTES = 4 * 1024**3  # quick_check reads the whole file; above this it is left to `manage.py verify`
@@ -59,3 +63,26 @@ def file_system_of(folder: Path) -> str:
         if len(point) >= len(best) and (folder == Path(point) or Path(point) in folder.parents):
             best, kind = point, this_kind
     return kind
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseLook:
+    """The database as it answers now."""
+
+    kind: str
+    size_bytes: int
+    answered_seconds: float
+
+
+def look() -> DatabaseLook:
+    """Ask the database for a sign of life and its size; raises what the database raises."""
+    started = clock.monotonic()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        answered = clock.monotonic() - started
+        if connection.vendor == "sqlite":
+            path = Path(str(connection.settings_dict["NAME"]))
+            parts = [path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")]
+            return DatabaseLook("SQLite", sum(part.stat().st_size for part in parts if part.is_file()), answered)
+        cursor.execute("SELECT pg_database_size(current_database())")
+        return DatabaseLook("PostgreSQL", int(cursor.fetchone()[0]), answered)

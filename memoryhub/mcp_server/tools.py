@@ -266,7 +266,12 @@ def tool_cache_put(
     )
     done = store_tool_result(session=open_session(principal=principal, sid=session), call=call, given=given)
     invalidated = announce_write(
-        workspace=principal.workspace, tool=tool, actor=principal.actor, door="mcp", failed=error
+        workspace=principal.workspace,
+        tool=tool,
+        changes=done.changes,
+        actor=principal.actor,
+        door="mcp",
+        failed=error,
     )
     return StoredResult(
         key=done.key,

@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db.models import Count, Min, Q, QuerySet
 
 from memoryhub.common import clock, errors
+from memoryhub.common.keyset import count_capped
 from memoryhub.work.models import Job, JobState
 from memoryhub.workspaces.models import Workspace
 
@@ -54,3 +55,8 @@ def summarize_queue(workspace: Workspace | None = None) -> QueueState:
         oldest=Min("run_after", filter=waiting & Q(run_after__lte=clock.now())),
     )
     return QueueState(figures["waiting"], figures["running"], figures["dead"], figures["oldest"])
+
+
+def count_dead_jobs(workspace: Workspace) -> int:
+    """Return how many of the workspace's jobs need a look, counted up to the cap."""
+    return count_capped(Job.objects.filter(workspace=workspace, state=JobState.DEAD))

@@ -1,12 +1,17 @@
 """Reads about who: workspaces, members, keys, agents, sessions; and who a credential belongs to."""
 
+from datetime import datetime
+
 from django.conf import settings
-from django.db.models import F
+from django.db.models import F, Max, Q
 
 from memoryhub.common import clock, errors
+from memoryhub.common.keyset import count_capped
 from memoryhub.workspaces import keys
-from memoryhub.workspaces.models import Agent, ApiKey, Membership, User, Workspace
+from memoryhub.workspaces.models import Agent, ApiKey, Membership, Session, User, Workspace
 from memoryhub.workspaces.principals import ROLE_SCOPES, Binding, Principal
+
+NEWEST_SEARCHED = 2000
 
 
 class UnknownWorkspace(errors.NotFound):
@@ -68,3 +73,29 @@ def find_principal_of_user(user: User, workspace_id: int | None) -> Principal | 
     return Principal(
         membership.workspace, "user", str(user.pk), user.username, ROLE_SCOPES[membership.role], role=membership.role
     )
+
+
+def last_key_use_at(workspace: Workspace) -> datetime | None:
+    """Return when any of the workspace's keys was last used (noted within half a minute)."""
+    used: datetime | None = ApiKey.objects.filter(workspace=workspace).aggregate(at=Max("last_used_at"))["at"]
+    return used
+
+
+def last_session_activity_at(workspace: Workspace) -> datetime | None:
+    """Return when any session was last active."""
+    recent = Session.objects.filter(workspace=workspace).order_by("-last_active_at", "-id")
+    return recent.values_list("last_active_at", flat=True).first()
+
+
+def count_sessions(workspace: Workspace, *, active_since: datetime | None = None) -> int:
+    """Return how many sessions there are, or were active since, counted up to the cap."""
+    rows = Session.objects.filter(workspace=workspace)
+    return count_capped(rows.filter(last_active_at__gte=active_since) if active_since else rows)
+
+
+def find_sessions(workspace: Workspace, typed: str, *, limit: int) -> list[Session]:
+    """Return the last active sessions whose id, title or project holds what was typed, among the newest 2,000."""
+    rows = Session.objects.filter(workspace=workspace)
+    newest = rows.order_by("-last_active_at", "-id").values("pk")[:NEWEST_SEARCHED]
+    words = Q(sid__icontains=typed) | Q(title__icontains=typed) | Q(project__icontains=typed)
+    return list(rows.filter(words, pk__in=newest).order_by("-last_active_at", "-id")[:limit])

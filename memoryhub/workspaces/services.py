@@ -40,6 +40,16 @@ class LastAdmin(errors.Conflict):
     title = "A workspace needs an admin"
 
 
+class PasswordNeeded(errors.Invalid):
+    slug = "password-needed"
+    title = "A new person needs a password"
+
+
+class AlreadyMember(errors.Conflict):
+    slug = "already-a-member"
+    title = "Already a member"
+
+
 class WeakPassword(errors.Invalid):
     slug = "weak-password"
     title = "This password is too weak"
@@ -88,6 +98,26 @@ def check_password(password: str, user: User | None = None) -> None:
         validate_password(password, user)
     except ValidationError as error:
         raise WeakPassword(" ".join(error.messages)) from error
+
+
+def describe_workspace(*, workspace: Workspace, title: str, time_zone: str) -> None:
+    """Change a workspace's title and time zone."""
+    check_time_zone(time_zone)
+    workspace.title, workspace.time_zone = title.strip(), time_zone
+    workspace.save(update_fields=["title", "time_zone"])
+
+
+def add_member(*, workspace: Workspace, name: str, role: str, password: str = "") -> User:
+    """Give somebody a role here; a name that the hub does not know needs a first password."""
+    user = User.objects.filter(username=name).first()
+    if user is None:
+        if not password:
+            raise PasswordNeeded("Nobody has this name yet; give a first password to create the person.")
+        return create_user(name=name, password=password, workspace=workspace, role=role)
+    if Membership.objects.filter(workspace=workspace, user=user).exists():
+        raise AlreadyMember("This person is a member already.")
+    set_role(workspace=workspace, user=user, role=role)
+    return user
 
 
 def set_role(*, workspace: Workspace, user: User, role: str) -> Membership:

@@ -125,7 +125,7 @@ def test_a_session_was_rewound_and_another_forked(demo: Workspace) -> None:
 
     assert Branch.objects.filter(session=rewound).count() == 2
     assert forked.tree.origin_seq > 0
-    assert Memory.objects.filter(session=rewound).count() == 2
+    assert Memory.objects.filter(session=rewound).exclude(event_id="").count() == 2
 
 
 def test_every_admin_of_the_hub_enters_it_and_nobody_else(demo: Workspace, loaded: Loaded) -> None:

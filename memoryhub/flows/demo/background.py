@@ -28,14 +28,61 @@ MODELS = {
 }
 UNPRICED_MODEL = "claude-mythos-5-2"  # on trial by the writer; nobody has published its price
 TTL_SECONDS = {"5m": 300, "1h": 3600}
-BREAKS = ("tools_changed", "system_changed", "messages_changed", "previous_message_not_found", "unavailable")
+BREAKS = ("previous_message_not_found", "unavailable")  # what the provider says of them
 BREAK_SHARE = 0.02  # of the requests
 PAUSE_SHARE = 0.06  # of the turns: somebody has lunch, a meeting, or another pull request
 WEEKEND_SHARE = 0.25  # of a working day's requests
-ROUTINES = (  # title, agent, user, project, hour, requests, model
-    ("Morning queue of pull requests", "reviewer", "ana", "shop-web", 7.0, 34, "claude-opus-5-5"),
-    ("夜间告警分拣", "ops", "王梅", "infra", 1.0, 22, "claude-haiku-5-5"),
-    ("Reader questions of the day", "writer", "tom", "handbook", 12.5, 18, "claude-sonnet-5-5"),
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """What one agent does every day; `{count}` in the answer is a number of that day."""
+
+    title: str
+    agent: str
+    user: str
+    project: str
+    hour: float
+    requests: int
+    model: str
+    ask: str
+    say: str
+
+
+ROUTINES = (
+    Routine(
+        title="Morning queue of pull requests",
+        agent="reviewer",
+        user="ana",
+        project="shop-web",
+        hour=7.0,
+        requests=34,
+        model="claude-opus-5-5",
+        ask="Which pull requests wait for a review, and which of them first?",
+        say="{count} wait. First the smallest one that others build on; two need a second person because they touch prices.",
+    ),
+    Routine(
+        title="夜间告警分拣",
+        agent="ops",
+        user="王梅",
+        project="infra",
+        hour=1.0,
+        requests=22,
+        model="claude-haiku-5-5",
+        ask="昨夜有哪些告警？哪些需要处理？",
+        say="共 {count} 条，一条需要处理：备库延迟曾超过三十秒，已恢复。其余都是磁盘提醒，已在清单中。",
+    ),
+    Routine(
+        title="Reader questions of the day",
+        agent="writer",
+        user="tom",
+        project="handbook",
+        hour=12.5,
+        requests=18,
+        model="claude-sonnet-5-5",
+        ask="What did readers ask today that no article answers?",
+        say="{count} questions came in, most about returns and storage. One has no article yet; an outline is in the drafts.",
+    ),
 )
 
 
@@ -82,11 +129,11 @@ def tell_background(stage: Stage) -> None:
     diagnose_pending(workspace=stage.workspace)
 
 
-Plan = tuple["Chain", str, dict[str, Any] | None]
+Plan = tuple["Chain", str, dict[str, Any]]
 
 
 def _planned(stage: Stage) -> list[Plan]:
-    """Return every chain with its title and, for a conversation, what was said; the same ones each time it is asked."""
+    """Return every chain with its title and what was said; the same ones each time it is asked."""
     rng = random.Random(SEED)  # noqa: S311 - a story, not a secret
     plans: list[Plan] = []
     for number, told in enumerate(read_json_lines(stage.files / "conversations.jsonl")):
@@ -94,7 +141,7 @@ def _planned(stage: Stage) -> list[Plan]:
         plans.append((_chain_of(rng, told, number, begins_at), told["title"], told))
     for routine in ROUTINES:
         for day in range(DAYS - 1, -1, -1):
-            plans.append(_routine(rng, routine, stage.morning(day, routine[4])))
+            plans.append(_routine(rng, routine, stage.morning(day, routine.hour)))
     return plans
 
 
@@ -123,19 +170,28 @@ def _chain_of(rng: random.Random, told: dict[str, Any], number: int, begins_at: 
     )
 
 
-def _routine(rng: random.Random, routine: tuple[Any, ...], at: datetime) -> Plan:
-    title, agent, user, project, _, requests, model = routine
+def _routine(rng: random.Random, routine: Routine, at: datetime) -> Plan:
     share = WEEKEND_SHARE if at.weekday() >= 5 else 1
-    count = max(4, round(requests * share * rng.uniform(0.8, 1.25)))
-    sid = f"{agent}-daily-{at:%m%d}"
-    chain = Chain(sid, agent, user, project, model, "5m", at, count, rng.randint(24_000, 36_000))
-    return chain, f"{title}, {at:%d.%m.}", None
+    count = max(4, round(routine.requests * share * rng.uniform(0.8, 1.25)))
+    chain = Chain(
+        sid=f"{routine.agent}-daily-{at:%m%d}",
+        agent=routine.agent,
+        user=routine.user,
+        project=routine.project,
+        model=routine.model,
+        ttl="5m",
+        begins_at=at,
+        requests=count,
+        first_tokens=rng.randint(24_000, 36_000),
+    )
+    told = {"ask": routine.ask, "say": routine.say.format(count=count // 3 + 1)}
+    return chain, f"{routine.title}, {at:%d.%m.}", told
 
 
-def _play(stage: Stage, chain: Chain, told: dict[str, Any] | None, reports: list[UsageReport]) -> None:
+def _play(stage: Stage, chain: Chain, told: dict[str, Any], reports: list[UsageReport]) -> None:
     before = len(reports)
     reports.extend(reports_of(stage, chain))
-    if told is None or len(reports) == before:
+    if len(reports) == before:
         return
     session = Session.objects.get(workspace=stage.workspace, sid=chain.sid)
     asked = GivenEvent("message", told["ask"], id=f"{chain.sid}-ask", role="user", occurred_at=chain.begins_at)
@@ -152,7 +208,7 @@ def reports_of(stage: Stage, chain: Chain) -> Iterator[UsageReport]:
     for number in range(chain.requests):
         alive = touched_at is not None and (at - touched_at).total_seconds() <= TTL_SECONDS[chain.ttl]
         broken = rng.choice(BREAKS) if cached and rng.random() < BREAK_SHARE else ""
-        read = 0 if broken in ("tools_changed", "unavailable") else cached // 4 if broken else cached
+        read = cached // 4 if broken else cached
         tokens = _counters(chain, total, read if alive else 0, rng.randint(3, 12), rng.randint(90, 1400))
         hit = tokens.cache_read > total // 2
         first_byte_at = at + timedelta(seconds=(0.6 if hit else 1.5) + total / (90_000 if hit else 22_000))
@@ -170,7 +226,7 @@ def reports_of(stage: Stage, chain: Chain) -> Iterator[UsageReport]:
             agent=chain.agent,
             project=chain.project,
             user=chain.user,
-            diagnostics=_diagnostics(broken, total) if broken else None,
+            diagnostics={"cache_miss_reason": {"type": broken}} if broken else None,
         )
         cached, touched_at = total, at
         total = _grown(total + tokens.output + rng.randint(400, 5200))
@@ -191,13 +247,6 @@ def _usage(chain: Chain, tokens: Tokens) -> dict[str, Any]:
     if chain.fast:
         more["speed"] = "fast"
     return usage_of(tokens, **more)
-
-
-def _diagnostics(reason: str, total: int) -> dict[str, Any]:
-    said: dict[str, Any] = {"type": reason}
-    if reason.endswith("_changed"):
-        said["cache_missed_input_tokens"] = total
-    return {"cache_miss_reason": said}
 
 
 def _grown(total: int) -> int:

@@ -17,6 +17,7 @@ from memoryhub.long_term_memory.services.remembering import remember
 from memoryhub.long_term_memory.services.writer import MemoryDraft
 from memoryhub.prompt_cache.services.usage import record_reports
 from memoryhub.session_cache.services.events import GivenEvent, append_events, fork_session
+from memoryhub.workspaces.models import Session
 
 TOOL_SECONDS = 1.2
 FAN_OUT_SECONDS = 0.15  # between helpers that are started together
@@ -32,6 +33,20 @@ REASONS = {
     "tool_choice": "unavailable",
     "raise_effort": "unavailable",
 }
+
+
+def open_conversations(stage: Stage) -> None:
+    """Open the sessions, so that memories can name the session they were written in."""
+    for told in read_conversations(stage.files / "sessions"):
+        at = _begins_at(stage, told)
+        with moment_of(stage, at):
+            _open(stage, told, at)
+
+
+def _open(stage: Stage, told: Json, at: datetime) -> Session:
+    return stage.session(
+        told["sid"], agent=told["agent"], user=told["user"], project=told["project"], title=told["title"], at=at
+    )
 
 
 def tell_conversations(stage: Stage) -> None:
@@ -72,14 +87,7 @@ class Conversation:
     def play(self) -> None:
         """Say every turn, store what was said, and record the requests."""
         told = self.told
-        self.session = self.stage.session(
-            told["sid"],
-            agent=told["agent"],
-            user=told["user"],
-            project=told["project"],
-            title=told["title"],
-            at=self.at,
-        )
+        self.session = _open(self.stage, told, self.at)
         self.request = self._first_request()
         self._event("message", "\n\n".join(self.request.system[:1]), role="system")
         for turn in told["turns"]:

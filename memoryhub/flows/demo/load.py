@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from memoryhub.common import clock, errors
 from memoryhub.flows.demo.background import open_sessions, tell_background
-from memoryhub.flows.demo.conversations import tell_conversations
+from memoryhub.flows.demo.conversations import open_conversations, tell_conversations
 from memoryhub.flows.demo.errands import tell_errands
 from memoryhub.flows.demo.mark import DEMO, DEMO_SETTING, is_demo
 from memoryhub.flows.demo.memories import tell_memories
@@ -21,6 +21,7 @@ from memoryhub.workspaces.services import create_api_key, create_workspace, ensu
 TITLE = "Lantern Tea · 灯笼茶舍"
 TIME_ZONE = "Europe/Berlin"
 ACTS: tuple[Callable[[Stage], None], ...] = (
+    open_conversations,
     open_sessions,
     tell_memories,
     tell_conversations,

@@ -43,6 +43,7 @@ def nearest(workspace_id: int, model_id: int, query: Vector, scope_ids: Sequence
 
 
 def _scan(records: Any, query: npt.NDArray[np.int8], limit: int) -> list[int]:
+    import onnxruntime  # noqa: F401 - loaded after usearch, it crashes the process; before, both are well
     from usearch.index import MetricKind, search  # late: only large workspaces need it
 
     if not len(records):

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import transaction
-from django.db.models import F
-from django.db.models.functions import Greatest
+from django.db import connection, transaction
 
 from memoryhub.common import clock, errors, ids
 from memoryhub.session_cache.domain.context_window import call_ids
@@ -94,15 +92,25 @@ def append_events(*, session: Session, events: Sequence[GivenEvent], expected_he
     with transaction.atomic():
         tree = lock_tree(session)
         _check_head(tree, expected_head)
-        mentioned = [*given, *(event.parent_id for event in events if event.parent_id)]
-        known = tree_queries.find_events(session, tree, mentioned)
+        named = [event_id for event_id, event in given.items() if event.id]  # ids made here are new
+        mentioned = [*named, *(event.parent_id for event in events if event.parent_id)]
+        known = tree_queries.find_events(session, tree, mentioned) if mentioned else {}
         repeated = _check_repeats(given, fresh, known)
         links = _order(given, known)
         if len(repeated) == len(given):
             return _report(given, known, {}, tree_queries.head_id(tree))
         places, head = _hang(session, tree, links, fresh, known)
-        Session.objects.filter(pk=session.pk).update(last_active_at=Greatest(F("last_active_at"), clock.now()))
+        _touch(session)
     return _report(given, known, places, head)
+
+
+def _touch(session: Session) -> None:
+    now = connection.ops.adapt_datetimefield_value(clock.now())
+    with connection.cursor() as cursor:
+        cursor.execute(_TOUCH, [now, session.pk, now])
+
+
+_TOUCH = "UPDATE workspaces_session SET last_active_at = %s WHERE id = %s AND last_active_at < %s"
 
 
 def _new_event(event_id: str, event: GivenEvent) -> NewEvent:

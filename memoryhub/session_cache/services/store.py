@@ -3,12 +3,12 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from memoryhub.common import clock, errors
 from memoryhub.invalidation import services as invalidation
@@ -24,8 +24,9 @@ from memoryhub.session_cache.domain.eviction import DEFAULT_COST_MS, POLICIES, F
 from memoryhub.session_cache.domain.storing import Decision, Refusal
 from memoryhub.session_cache.models import ToolDependency, ToolKey, ToolPolicy, ToolResult, ToolSpace
 from memoryhub.session_cache.queries import policies as policy_queries
-from memoryhub.session_cache.queries import tree as tree_queries
+from memoryhub.session_cache.queries.puts import PutFacts, find_for_put, find_policy_fast
 from memoryhub.session_cache.services import usage
+from memoryhub.session_cache.services.blobs import insert_rows
 from memoryhub.session_cache.services.calls import ToolCall
 from memoryhub.session_cache.services.entries import Doomed, doomed, remove_entries
 from memoryhub.session_cache.services.leases import release_lease
@@ -69,6 +70,7 @@ class Stored:
     expires_at: datetime | None = None
     expires_in_seconds: float | None = None
     etag: str = ""
+    changes: tuple[str, ...] = ()  # what the tool's policy says that a run of it makes invalid
 
 
 class _Refused(Exception):
@@ -80,14 +82,19 @@ class _Refused(Exception):
 
 
 def store_tool_result(*, session: Session, call: ToolCall, given: ToolValue) -> Stored:
-    """Store what a tool answered, in one transaction.
+    """Store what a tool answered, in one transaction; `changes` says what its run makes invalid elsewhere.
 
     1. The policy decides; a refused put removes the old value, for it is no longer the tool's answer.
     2. The lease is checked against every invalidation since it was given: what was computed before a change is refused.
     3. The old value's size is taken off, room is made by priority, the entry and its dependencies are written.
     """
+    policy = find_policy_fast(session.workspace_id, call.tool)
+    done = _store_by_policy(session, call, given, policy)
+    return replace(done, changes=tuple(policy.invalidates)) if policy is not None and policy.invalidates else done
+
+
+def _store_by_policy(session: Session, call: ToolCall, given: ToolValue, policy: ToolPolicy | None) -> Stored:
     workspace = session.workspace
-    policy = policy_queries.find_policy(workspace, call.tool)
     if policy is not None and policy.normalize_params:
         call = call.with_normal_text(policy.normalize_params)
     key = call.key_for(policy.scope if policy else None)
@@ -130,34 +137,25 @@ def _refused(session: Session, call: ToolCall, key: str, given: ToolValue, refus
 
 
 def _store(session: Session, call: ToolCall, policy: ToolPolicy, key: str, data: bytes, given: ToolValue) -> Stored:
-    workspace = session.workspace
-    space = _lock_space(session, shared=policy.scope == ToolPolicy.Scope.WORKSPACE)
-    capacity = capacity_of(space)
-    rule = policy_queries.rule_of(policy)
+    shared = policy.scope == ToolPolicy.Scope.WORKSPACE
+    facts = _hold(session, key, shared=shared)
+    capacity = facts.capacity_bytes or capacity_of(shared=shared)
     decision = storing.decide(
-        rule, ttl_seconds=given.ttl_seconds, is_error=given.is_error, size_bytes=len(data), capacity_bytes=capacity
+        policy_queries.rule_of(policy),
+        ttl_seconds=given.ttl_seconds,
+        is_error=given.is_error,
+        size_bytes=len(data),
+        capacity_bytes=capacity,
     )
     if decision.refusal is not None:
         raise _Refused(decision.refusal)
-    generation = invalidation.hold_epoch(workspace)
-    _check_lease(session, call, key, given)
+    _check_lease(session, call, key, given, facts)
     etag = hashlib.sha256(data).hexdigest()
-    _replace(session, call, key, given, etag, space)
-    _make_room(space, len(data), capacity)
-    entry = _entry(session, call, policy, key, data, given, decision, space, generation, etag)
-    entry.save(force_insert=True)
-    ToolDependency.objects.bulk_create(
-        ToolDependency(result=entry, workspace=workspace, kind=dependency.kind, name=dependency.name)
-        for dependency in given.depends_on
-    )
-    space.used_bytes += len(data)
-    space.entry_count += 1
-    space.save(update_fields=["used_bytes", "entry_count", "floor", "evicted_count"])
-    state = ToolKey.objects.filter(workspace=workspace, key=key)
-    if given.lease_token:
-        state.update(gone="", lease_token="", lease_expires_at=None, updated_at=clock.now())
-    else:
-        state.exclude(gone="").update(gone="", updated_at=clock.now())
+    if facts.old_id is not None:
+        _take_off_old(session, call, given, etag, facts)
+    _make_room(session.workspace_id, facts, len(data), capacity)
+    entry = _entry(session, call, policy, key, data, given, decision, facts, etag)
+    _write(entry, given, facts)
     lives = None if entry.expires_at is None else (entry.expires_at - entry.stored_at).total_seconds()
     return Stored(
         key,
@@ -169,73 +167,73 @@ def _store(session: Session, call: ToolCall, policy: ToolPolicy, key: str, data:
     )
 
 
-def _lock_space(session: Session, *, shared: bool) -> ToolSpace:
+def _hold(session: Session, key: str, *, shared: bool) -> PutFacts:
+    """Lock what the put changes, and read all that it needs: on SQLite the transaction itself is the lock."""
     whose = {"session": None if shared else session, "workspace": session.workspace}
-    found = ToolSpace.objects.select_for_update().filter(**whose).first()
-    if found is None:
+    if connection.vendor == "postgresql":
+        list(ToolSpace.objects.select_for_update().filter(**whose).values_list("pk"))
+        invalidation.hold_epoch(session.workspace)
+        list(ToolKey.objects.select_for_update().filter(workspace=session.workspace, key=key).values_list("pk"))
+    facts = find_for_put(session_id=session.pk, key=key, shared=shared)
+    if facts is not None and facts.space_id is None:
         ToolSpace.objects.bulk_create([ToolSpace(**whose)], ignore_conflicts=True)
-        found = ToolSpace.objects.select_for_update().get(**whose)
-    return found
+        list(ToolSpace.objects.select_for_update().filter(**whose).values_list("pk"))
+        facts = find_for_put(session_id=session.pk, key=key, shared=shared)
+    if facts is None:
+        raise errors.Conflict("The session was removed meanwhile.")
+    return facts
 
 
-def capacity_of(space: ToolSpace) -> int:
-    """Return how many bytes a space may take."""
-    if space.capacity_bytes is not None:
-        return space.capacity_bytes
-    return int(settings.TOOL_CACHE_SHARED_BYTES if space.session_id is None else settings.TOOL_CACHE_SESSION_BYTES)
+def capacity_of(*, shared: bool) -> int:
+    """Return how many bytes a space may take unless it says so itself."""
+    return int(settings.TOOL_CACHE_SHARED_BYTES if shared else settings.TOOL_CACHE_SESSION_BYTES)
 
 
-def _check_lease(session: Session, call: ToolCall, key: str, given: ToolValue) -> None:
+def _check_lease(session: Session, call: ToolCall, key: str, given: ToolValue, facts: PutFacts) -> None:
     if not given.lease_token:
         return
-    state = ToolKey.objects.select_for_update().filter(workspace=session.workspace, key=key).first()
-    if state is None or state.lease_token != given.lease_token:
+    if facts.lease_token != given.lease_token:
         raise _Refused(Refusal.STALE_LEASE)
-    changes = list_changes_after(session.workspace, state.lease_generation)
-    if not changes:
+    if facts.epoch == facts.lease_generation:
         return
-    source = tree_queries.head_id(tree_queries.find_tree(session)) or ""
-    subject = Subject(session.sid, call.tool, call.params_hash, key, given.depends_on, source)
+    changes = list_changes_after(session.workspace, facts.lease_generation or 0)
+    subject = Subject(session.sid, call.tool, call.params_hash, key, given.depends_on, facts.head_event or "")
     now = clock.now()
     verdict = judge("manual", Snapshot(now, subject=subject), Evidence(now, changes=changes))
     if verdict.state is State.INVALIDATED:
         raise _Refused(Refusal.STALE_LEASE)
 
 
-def _replace(session: Session, call: ToolCall, key: str, given: ToolValue, etag: str, space: ToolSpace) -> None:
-    old = ToolResult.objects.filter(workspace=session.workspace, key=key).values_list(
-        "pk", "space_id", "key", "size_bytes", "etag"
-    )
-    for pk, space_id, old_key, size_bytes, old_etag in old:
-        if given.verifies:
-            usage.note_verification(
-                workspace_id=session.workspace_id, session_id=session.pk, tool=call.tool, stale=old_etag != etag
-            )
-        remove_entries(workspace_id=session.workspace_id, entries=[Doomed(pk, space_id, old_key, size_bytes)], gone="")
-        if space_id == space.pk:
-            space.used_bytes -= size_bytes
-            space.entry_count -= 1
+def _take_off_old(session: Session, call: ToolCall, given: ToolValue, etag: str, facts: PutFacts) -> None:
+    """Subtract the old value before the new one is added; the row itself is overwritten."""
+    facts.used_bytes -= facts.old_size or 0
+    facts.entry_count -= 1
+    if given.verifies:
+        usage.note_verification(
+            workspace_id=session.workspace_id, session_id=session.pk, tool=call.tool, stale=facts.old_etag != etag
+        )
 
 
-def _make_room(space: ToolSpace, size_bytes: int, capacity: int) -> None:
+def _make_room(workspace_id: int, facts: PutFacts, size_bytes: int, capacity: int) -> None:
     """Evict by priority until the entry fits; the last priority evicted is the floor of those that come after."""
-    missing = space.used_bytes + size_bytes - capacity
+    missing = facts.used_bytes + size_bytes - capacity
     if missing <= 0:
         return
     victims: list[Doomed] = []
-    candidates = space.entries.first_to_evict().values_list("pk", "space_id", "key", "size_bytes", "priority")
-    for pk, space_id, key, victim_bytes, priority in candidates[:EVICT_AT_MOST].iterator(chunk_size=100):
+    candidates = ToolResult.objects.filter(space_id=facts.space_id).exclude(pk=facts.old_id or 0).first_to_evict()
+    rows = candidates.values_list("pk", "space_id", "key", "size_bytes", "priority")[:EVICT_AT_MOST]
+    for pk, space_id, key, victim_bytes, priority in rows.iterator(chunk_size=100):
         victims.append(Doomed(pk, space_id, key, victim_bytes))
-        space.floor = priority if settings.TOOL_CACHE_EVICTION != "lru" else space.floor
+        facts.floor = priority if settings.TOOL_CACHE_EVICTION != "lru" else facts.floor
         missing -= victim_bytes
         if missing <= 0:
             break
     if missing > 0:
         raise _Refused(Refusal.TOO_LARGE)
-    remove_entries(workspace_id=space.workspace_id, entries=victims, gone=ToolKey.Gone.EVICTED)
-    space.used_bytes -= sum(victim.size_bytes for victim in victims)
-    space.entry_count -= len(victims)
-    space.evicted_count += len(victims)
+    remove_entries(workspace_id=workspace_id, entries=victims, gone=ToolKey.Gone.EVICTED)
+    facts.used_bytes -= sum(victim.size_bytes for victim in victims)
+    facts.entry_count -= len(victims)
+    facts.evicted_count += len(victims)
 
 
 def _entry(
@@ -246,28 +244,27 @@ def _entry(
     data: bytes,
     given: ToolValue,
     decision: Decision,
-    space: ToolSpace,
-    generation: int,
+    facts: PutFacts,
     etag: str,
 ) -> ToolResult:
     now = clock.now()
     ttl = decision.ttl_seconds
     expires_at = None if ttl is None else expiry(now, ttl, jitter=policy.ttl_jitter, key=key)
     grace = timedelta(seconds=policy.stale_while_revalidate_seconds)
-    tree = tree_queries.find_tree(session)
     cost = given.cost_ms if given.cost_ms is not None else policy.average_cost_ms
-    facts = Facts(0, cost if cost is not None else DEFAULT_COST_MS, len(data), now.timestamp())
+    worth = Facts(0, cost if cost is not None else DEFAULT_COST_MS, len(data), now.timestamp())
+    shown = redacted(call.params, policy.redact_params)
     depends_on = [dependency.as_dict() for dependency in given.depends_on]
     return ToolResult(
         workspace_id=session.workspace_id,
-        space=space,
-        session=session,
+        space_id=facts.space_id,
+        session_id=session.pk,
         key=key,
         tool=call.tool,
         tool_version=call.tool_version,
         root=call.root,
         env=redacted(dict(call.env)),
-        params=canonical_json(redacted(call.params, policy.redact_params)),
+        params=call.params_json if shown == call.params else canonical_json(shown),
         params_hash=call.params_hash,
         value=data,
         etag=etag,
@@ -276,15 +273,56 @@ def _entry(
         is_error=given.is_error,
         depends_on=json.dumps(depends_on, ensure_ascii=False, separators=(",", ":")),
         strategy=policy.strategy,
-        generation=generation,
+        generation=facts.epoch,
         stored_at=now,
         expires_at=expires_at,
         usable_until=None if expires_at is None else expires_at + grace,
-        priority=POLICIES[settings.TOOL_CACHE_EVICTION](facts, space.floor),
-        seen_branch_id=tree.head_branch_id if tree else None,
-        seen_seq=tree.head_seq if tree else 0,
-        source_event=(tree_queries.head_id(tree) or "") if tree else "",
+        priority=POLICIES[settings.TOOL_CACHE_EVICTION](worth, facts.floor),
+        hit_count=0,
+        last_hit_at=None,
+        seen_branch_id=facts.head_branch_id,
+        seen_seq=facts.head_seq or 0,
+        source_event=facts.head_event or "",
     )
+
+
+_ENTRY_FIELDS = [field for field in ToolResult._meta.concrete_fields if not field.primary_key]
+_UPSERT = (
+    "INSERT INTO session_cache_toolresult ({}) VALUES ({}) "
+    "ON CONFLICT (workspace_id, key) DO UPDATE SET {} RETURNING id"
+).format(
+    ", ".join(field.column for field in _ENTRY_FIELDS),
+    ", ".join(["%s"] * len(_ENTRY_FIELDS)),
+    ", ".join(f"{f.column} = excluded.{f.column}" for f in _ENTRY_FIELDS if f.column not in ("workspace_id", "key")),
+)
+_SUMS = (
+    "UPDATE session_cache_toolspace SET used_bytes = %s, entry_count = %s, floor = %s, evicted_count = %s WHERE id = %s"
+)
+_FORGET_GONE = "UPDATE session_cache_toolkey SET gone = '' WHERE workspace_id = %s AND key = %s"
+_END_LEASE = (
+    "UPDATE session_cache_toolkey SET gone = '', lease_token = '', lease_expires_at = NULL"
+    " WHERE workspace_id = %s AND key = %s"
+)
+
+
+def _write(entry: ToolResult, given: ToolValue, facts: PutFacts) -> None:
+    """Write the entry over the old one, its dependencies, the space's sums and the key's state."""
+    values = [field.get_db_prep_save(getattr(entry, field.attname), connection) for field in _ENTRY_FIELDS]
+    with connection.cursor() as cursor:
+        cursor.execute(_UPSERT, values)
+        result_id = cursor.fetchone()[0]
+        if facts.old_depends_on not in (None, "[]"):
+            cursor.execute("DELETE FROM session_cache_tooldependency WHERE result_id = %s", [result_id])
+        used, count = facts.used_bytes + entry.size_bytes, facts.entry_count + 1
+        cursor.execute(_SUMS, [used, count, facts.floor, facts.evicted_count, facts.space_id])
+        if given.lease_token or facts.gone:
+            cursor.execute(_END_LEASE if given.lease_token else _FORGET_GONE, [entry.workspace_id, entry.key])
+    if given.depends_on:
+        insert_rows(
+            ToolDependency,
+            ("result_id", "workspace_id", "kind", "name"),
+            ((result_id, entry.workspace_id, dependency.kind, dependency.name) for dependency in given.depends_on),
+        )
 
 
 def remove_tool_result(*, entry: ToolResult) -> None:

@@ -1,6 +1,7 @@
 """Hanging events into a session's tree. Shared by appends (strict) and imports (lenient); the caller holds the lock."""
 
 import hashlib
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +19,13 @@ _COLUMNS = (
     "session_id", "branch_id", "seq", "event_id", "parent_event_id", "kind", "role", "tokens", "tool_call_id", "depth",
     "prefix_hash", "blob_id", "occurred_at",
 )  # fmt: skip
+
+
+_GROW = "UPDATE session_cache_branch SET head_seq = %s, tip_seq = %s WHERE id = %s"
+_STAND = (
+    "UPDATE session_cache_sessiontree SET head_branch_id = %s, head_seq = %s, head_path = %s,"
+    " event_count = %s, token_count = %s WHERE session_id = %s"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +121,9 @@ class TreeWriter:
             blobs = ensure_blobs(workspace=self.session.workspace, contents=contents)
             adapt = connection.ops.adapt_datetimefield_value
             insert_rows(SessionEvent, _COLUMNS, [self._row(placed, blobs, adapt) for placed in self.placed])
-            for pk in {placed.node.branch_id for placed in self.placed}:
-                branch = self._branches[pk]
-                Branch.objects.filter(pk=pk).update(head_seq=branch.head_seq, tip_seq=branch.tip_seq)
+            grown = [self._branches[pk] for pk in {placed.node.branch_id for placed in self.placed}]
+            with connection.cursor() as cursor:
+                cursor.executemany(_GROW, [(branch.head_seq, branch.tip_seq, branch.pk) for branch in grown])
         self._move_head(head)
 
     def _row(self, placed: Placed, blobs: dict[bytes, int], adapt: object) -> tuple[object, ...]:
@@ -134,7 +142,11 @@ class TreeWriter:
             self.tree.head_branch_id = head.branch_id
             self.tree.head_seq = head.seq
             self.tree.head_path = [list(stretch) for stretch in head.path]
-        self.tree.save(update_fields=["head_branch", "head_seq", "head_path", "event_count", "token_count"])
+        tree = self.tree
+        path = json.dumps(tree.head_path)
+        with connection.cursor() as cursor:
+            place = [tree.head_branch_id, tree.head_seq, path, tree.event_count, tree.token_count, tree.session_id]
+            cursor.execute(_STAND, place)
 
 
 def content_tokens(content: bytes) -> int:
@@ -146,5 +158,8 @@ def content_tokens(content: bytes) -> int:
 
 def lock_tree(session: Session) -> SessionTree:
     """Return the session's tree row, locked until the transaction ends and made on first use."""
-    SessionTree.objects.get_or_create(session=session)
-    return SessionTree.objects.select_for_update().get(session=session)
+    found = SessionTree.objects.select_for_update().filter(session=session).first()
+    if found is None:
+        SessionTree.objects.bulk_create([SessionTree(session=session)], ignore_conflicts=True)
+        found = SessionTree.objects.select_for_update().get(session=session)
+    return found
