@@ -22,7 +22,7 @@ from memoryhub.workspaces.models import Session
 from memoryhub.workspaces.principals import command_principal
 
 ROOT = "lantern-tea"
-CALLS = (6, 14)  # of one session, fewest and most
+CALLS = (4, 10)  # of one session, fewest and most
 ROUTINE_CALLS = (1, 3)
 SMALL_SESSION_CALLS = (34, 40)
 AGAIN_SHARE = 0.6  # of the calls: an agent looks at the same thing a moment later
