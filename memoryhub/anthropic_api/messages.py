@@ -254,6 +254,7 @@ class _Call:
         self.workspace_id = principal.workspace.pk
         self.body = body
         self.started_at = started_at
+        self.betas = request.headers.get("anthropic-beta", "")[:2000]
         bound = {"agent": principal.binding.agent, "project": principal.binding.project, "user": principal.binding.user}
         said = {name: request.headers.get(f"X-MemoryHub-{name}", "")[:longest] for name, longest in _PLACES.items()}
         self.place = {name: bound.get(name) or text for name, text in said.items()}
@@ -285,7 +286,7 @@ class _Call:
             **self.place,
         )
         no_change = reader.diagnostics_given and reader.diagnostics is None
-        return Note(self.workspace_id, report, self.body if ended_at else None, no_change)
+        return Note(self.workspace_id, report, self.body if ended_at else None, no_change, self.betas)
 
     @staticmethod
     def _guarded(write: Callable[[], None]) -> None:

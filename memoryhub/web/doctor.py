@@ -8,10 +8,12 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from django.contrib import messages
 from django.db.models import F
 from django.db.models.functions import Coalesce
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
@@ -22,6 +24,7 @@ from memoryhub.prompt_cache.models import Diagnosis
 from memoryhub.prompt_cache.queries import Span, checks, findings
 from memoryhub.prompt_cache.queries.miss_causes import CauseSum, sum_misses_by_cause
 from memoryhub.prompt_cache.report_csv import safe_cell
+from memoryhub.prompt_cache.services.doctor import EXCERPTS_SETTING, keep_excerpts
 from memoryhub.prompt_cache.services.spool import lost_record_count
 from memoryhub.web import formats
 from memoryhub.web.access import MemberRequest, member
@@ -102,8 +105,23 @@ def doctor(request: MemberRequest) -> HttpResponse:
         "csv_url": url_with(request, format="csv", cursor=None),
         "matrix": _matrix(findings.confusion_matrix(workspace, start, end)),
         "form": CheckForm(),
+        "keeps_excerpts": workspace.settings.get(EXCERPTS_SETTING) is True,
+        "is_admin": request.principal.role == "admin",
     }
     return render(request, "prompt_cache/doctor.html", context)
+
+
+@require_POST
+@member("admin")
+def excerpts(request: MemberRequest) -> HttpResponse:
+    """Keep excerpts of the differing text from now on, or remove them and keep none."""
+    keep = request.POST.get("keep") == "yes"
+    principal = request.principal
+    keep_excerpts(workspace=principal.workspace, actor=principal.actor, keep=keep)
+    messages.success(
+        request, _("Excerpts are kept from now on.") if keep else _("Excerpts are removed and no longer kept.")
+    )
+    return redirect(f"{reverse('doctor')}#misses")
 
 
 @require_POST

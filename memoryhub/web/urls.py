@@ -65,6 +65,7 @@ urlpatterns = [
     path("report/import", transcript_import.transcript_import, name="transcript_import"),
     path("report/refresh", transcript_import.transcript_refresh, name="transcript_refresh"),
     path("doctor", doctor.doctor, name="doctor"),
+    path("doctor/excerpts", doctor.excerpts, name="doctor_excerpts"),
     path("doctor/check", doctor.check, name="check_requests"),
     path("planner", planner.planner, name="planner"),
     path("planner/plan", planner.plan_request, name="plan_request"),

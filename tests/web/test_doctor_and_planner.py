@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from memoryhub.common import clock
-from tests.prompt_cache.rules.cases import MARK, Body, make_body, next_turn, text
+from tests.prompt_cache.rules.cases import MARK, make_body, next_turn, text
 
 LONG = "word " * 3_000
 
@@ -175,3 +175,16 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(
 @pytest.mark.parametrize("path", ["/doctor", "/planner"])
 def test_the_pages_ask_strangers_to_sign_in(path: str, db: Any) -> None:
     assert Client().get(path).status_code == 302
+
+
+def test_an_admin_switches_excerpts_and_off_removes_them(admin: Client, editor: Client, api: Any) -> None:
+    assert editor.post("/doctor/excerpts", {"keep": "yes"}).status_code == 403
+    assert admin.post("/doctor/excerpts", {"keep": "yes"}).status_code == 302
+    fill(api, 1)
+    assert "<ins>" in admin.get("/doctor").content.decode()
+
+    admin.post("/doctor/excerpts", {"keep": "no"})
+
+    page = admin.get("/doctor").content.decode()
+    assert "<ins>" not in page
+    assert "only hashes and lengths are kept" in page

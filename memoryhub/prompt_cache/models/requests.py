@@ -44,6 +44,10 @@ class DiagnosisQuerySet(models.QuerySet["Diagnosis"]):
         """Misses that are large enough to be shown."""
         return self.filter(reported=True)
 
+    def with_excerpts(self) -> "DiagnosisQuerySet":
+        """Diagnoses that hold some of the requests' text."""
+        return self.exclude(before="", after="")
+
 
 class Diagnosis(models.Model):
     """Why one recorded request missed the cache, or that it didn't. Beside the ledger's row, so that lists need no join."""

@@ -13,8 +13,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
+from memoryhub.audit.services import record_event
 from memoryhub.common import clock
 from memoryhub.prompt_cache.domain.blocks import Prompt
 from memoryhub.prompt_cache.domain.doctor import Diagnosis as Answer
@@ -29,6 +31,7 @@ from memoryhub.prompt_cache.price_books import get_price_book
 from memoryhub.prompt_cache.queries.replays import modifiers_of, tokens_of
 from memoryhub.work.services import enqueue_job
 from memoryhub.workspaces.models import Workspace
+from memoryhub.workspaces.principals import Actor
 
 BODY_KEPT_MINUTES = 60  # the longest lifetime of a cache entry; the sweep comes every five minutes, so 65 at the most
 PENDING_SECONDS = 10  # bulk diagnoses are gathered for so long
@@ -99,13 +102,33 @@ def diagnose_pending(*, workspace: Workspace) -> int:
 
 
 def forget_kept_bodies() -> int:
-    """Forget bodies whose time is over, and fingerprints older than the retention; return how many bodies."""
+    """Forget bodies whose time is over, and fingerprints and excerpts past their retention; return how many bodies."""
     now = clock.now()
     due = RequestFingerprint.objects.filter(kept_until__lte=now)
     forgotten = due.update(kept_body=None, kept_until=None)
     oldest = now - timedelta(days=settings.FINGERPRINT_DAYS)
     RequestFingerprint.objects.filter(created_at__lt=oldest).delete()
+    Diagnosis.objects.with_excerpts().filter(created_at__lt=oldest).update(before="", after="")
     return forgotten
+
+
+def keep_excerpts(*, workspace: Workspace, actor: Actor, keep: bool) -> None:
+    """Switch excerpts of the differing text on or off; off removes those that are stored."""
+    with transaction.atomic():
+        workspace = Workspace.objects.select_for_update().get(pk=workspace.pk)
+        workspace.settings = {**workspace.settings, EXCERPTS_SETTING: keep}
+        workspace.save(update_fields=["settings"])
+        removed = 0
+        if not keep:
+            removed = Diagnosis.objects.of(workspace).with_excerpts().update(before="", after="")
+        record_event(
+            workspace=workspace,
+            actor=actor,
+            action="doctor.excerpts_kept" if keep else "doctor.excerpts_removed",
+            subject_type="workspace",
+            subject_id=str(workspace.pk),
+            detail={"removed": removed},
+        )
 
 
 def conversation_key(prompt: Prompt) -> str:

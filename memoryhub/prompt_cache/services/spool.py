@@ -48,6 +48,7 @@ class Note:
     report: UsageReport
     body: bytes | None = None
     answered_no_change: bool = False
+    betas: str = ""  # the header `anthropic-beta`
 
     def line(self) -> bytes:
         return orjson.dumps({"workspace": self.workspace_id, "report": asdict(self.report)}) + b"\n"
@@ -234,6 +235,8 @@ def _read_request(note: Note) -> tuple[UsageReport, SentRequest | None]:
         values["session"] = session_of_metadata(body.get("metadata"))
     if body.get("speed") == "fast" and "speed" not in report.usage:
         values["usage"] = {**report.usage, "speed": "fast"}
+    if note.betas:
+        body.setdefault("betas", note.betas.split(","))
     report = replace(report, **values)
     return report, SentRequest(report.message_id or report.request_id, body, note.answered_no_change)
 
