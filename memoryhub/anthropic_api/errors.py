@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from django.db import DataError, OperationalError
+from django.db import DataError, IntegrityError, OperationalError
 from django.http import HttpRequest, JsonResponse
 
 from memoryhub.common import errors
@@ -78,6 +78,8 @@ def _as_hub_error(error: Exception) -> errors.HubError | None:
             return errors.OutOfSpace("The disk is full; what was stored before is intact.")
         logger.error("the database did not answer: %s", error)
         return errors.Unavailable("The database is busy; try again in a moment.", retry_after_seconds=2)
+    if isinstance(error, IntegrityError):
+        return errors.Conflict("Somebody else wrote here at the same moment; read again and try again.")
     if isinstance(error, DataError | OverflowError):
         return BadRequest("A value is outside what can be stored.")
     return None

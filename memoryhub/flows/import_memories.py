@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from memoryhub.audit.models import ChangeSet
@@ -30,6 +30,7 @@ from memoryhub.long_term_memory.services.remembering import preview_remember, re
 from memoryhub.long_term_memory.services.writer import MemoryDraft, Remembered, Writer
 
 CHUNK = 500
+TRIES = 5  # of one chunk while others write the same
 MAX_LISTED = 10_000  # problems and conflicts that a result names one by one; the rest is counted
 DEFAULT_IMPORTANCE = 0.5
 
@@ -168,6 +169,15 @@ class _Load:
     def _store(self, drafts: list[MemoryDraft]) -> list[Remembered]:
         if self.result.dry_run:
             return preview_remember(writer=self.writer, drafts=drafts)
+        for _ in range(TRIES - 1):
+            try:
+                return self._store_chunk(drafts)
+            except IntegrityError:
+                # Somebody stored one of these texts or paths at the same moment: look again, and find theirs.
+                continue
+        return self._store_chunk(drafts)
+
+    def _store_chunk(self, drafts: list[MemoryDraft]) -> list[Remembered]:
         with transaction.atomic():
             change_set = self.result.change_set or self._open_change_set()
             joining = replace(self.writer, change_set=change_set)

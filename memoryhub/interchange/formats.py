@@ -20,6 +20,14 @@ from memoryhub.interchange.record import Reading, Records
 
 DEFAULT_FORMAT = "memoryhub"
 AUTO = "auto"
+_ALIASES = {
+    "jsonl": "memoryhub",
+    "memories.jsonl": "seed",
+    "memory.jsonl": "mcp",
+    "mcp-memory": "mcp",
+    "langgraph-store": "langgraph",
+    "md": "markdown",
+}
 _LIST_KEYS = ("results", "memories", "items")
 # How many records are looked at; the first may be broken, or bare.
 _SAMPLES = 20
@@ -70,6 +78,7 @@ class UnknownFormat(ValueError):
 def get_format(name: str) -> Format:
     """The format of this name; `mcp_memory_service` and `MCP-Memory-Service` are the same."""
     wanted = name.strip().lower().replace("_", "-")
+    wanted = _ALIASES.get(wanted, wanted)
     if wanted not in FORMATS:
         raise UnknownFormat(f"there is no format {name[:40]!r}; the formats are {', '.join(FORMATS)}")
     return FORMATS[wanted]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from memoryhub.common import clock, errors
 from memoryhub.long_term_memory.domain.scoping import ScopeNames
@@ -37,7 +37,14 @@ def create_file(
 ) -> Memory:
     """A new file; raises PathTaken where something stands there, PathBlocked below a file."""
     draft = MemoryDraft(content=content, scope=scope, path=path, store=store)
-    result = remember(writer=writer, drafts=[draft], file_door=True)[0]
+    try:
+        result = remember(writer=writer, drafts=[draft], file_door=True)[0]
+    except IntegrityError:
+        # Somebody created the same path at the same moment: now their file stands there, and is named.
+        row = find_scope_row(writer.workspace, scope)
+        if row is not None:
+            check_place(row, path)
+        raise
     return Memory.objects.select_related("scope").get(workspace=writer.workspace, public_id=result.id)
 
 

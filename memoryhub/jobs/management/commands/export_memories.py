@@ -1,5 +1,6 @@
 """`manage.py export_memories`: long-term memory out, in any format the hub reads."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ class Command(BaseCommand):
     help = "Write memories to standard output or a file; Markdown notes also into a folder, one file each."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", nargs="?", metavar="FILE", help="the same as --output; - is standard output")
         parser.add_argument("--format", default=DEFAULT_FORMAT, help=f"one of: {', '.join(FORMATS)}")
-        parser.add_argument("--output", metavar="FILE", help="a new file, or with --format markdown an existing folder")
+        parser.add_argument("--output", metavar="FILE", help="a file, or with --format markdown an existing folder")
         parser.add_argument("--workspace", default="default")
         parser.add_argument("--agent")
         parser.add_argument("--user")
@@ -30,10 +32,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         scope = ScopeNames(options["agent"] or None, options["user"] or None, options["project"] or None)
         wanted = MemoryFilter(scope=scope, tags=options["tag"])
+        name = options["output"] or options["file"]
+        target = Path(name) if name and name != "-" else None
         try:
             workspace = get_workspace(options["workspace"])
             format = find_format(options["format"])
-            target = Path(options["output"]) if options["output"] else None
             if target is not None and target.is_dir() and format.name == markdown.NAME:
                 count = export_folder(workspace=workspace, folder=target, wanted=wanted)
                 self.stderr.write(f"{count} notes written to {target}")
@@ -45,9 +48,18 @@ class Command(BaseCommand):
                 for piece in pieces:
                     self.stdout.write(piece, ending="")
                 return
-            with target.open("x", encoding="utf-8", newline="") as file:
-                file.writelines(pieces)
+            self._write(target, pieces)
         except errors.HubError as error:
             raise CommandError(error.detail) from error
         except OSError as error:
-            raise CommandError(f"{options['output']}: {error.strerror or error}") from error
+            raise CommandError(f"{name}: {error.strerror or error}") from error
+
+    def _write(self, target: Path, pieces: Iterable[str]) -> None:
+        """All or nothing: an export that fails leaves what was there before."""
+        part = target.with_name(f".{target.name}.part")
+        try:
+            with part.open("w", encoding="utf-8", newline="") as file:
+                file.writelines(pieces)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
