@@ -287,8 +287,8 @@ def _entry(
 
 
 _ENTRY_FIELDS = [field for field in ToolResult._meta.concrete_fields if not field.primary_key]
-_UPSERT = (
-    "INSERT INTO session_cache_toolresult ({}) VALUES ({}) "  # noqa: S608 - fixed names only
+_UPSERT = (  # noqa: S608 - names of our own columns only
+    "INSERT INTO session_cache_toolresult ({}) VALUES ({}) "
     "ON CONFLICT (workspace_id, key) DO UPDATE SET {} RETURNING id"
 ).format(
     ", ".join(field.column for field in _ENTRY_FIELDS),
