@@ -35,6 +35,8 @@ ACTIONS: dict[str, Any] = {
     "update_store": gettext_lazy("changed a store"),
     "embed": gettext_lazy("embedded"),
     "extract": gettext_lazy("extracted"),
+    "doctor.excerpts_kept": gettext_lazy("keeps excerpts of requests"),
+    "doctor.excerpts_removed": gettext_lazy("removed excerpts of requests"),
     "prices.store": gettext_lazy("stored prices"),
     "prices.remove": gettext_lazy("removed a price"),
     "reprice": gettext_lazy("repriced"),
