@@ -94,10 +94,11 @@ def diagnose(
     if previous is None:
         return _beside_provider(_first_request(current), current)
     divergences, basis = _compare(previous, current)
-    finding, divergences = _select(previous, current, divergences)
+    finding, set_aside = _select(previous, current, divergences)
     balance = _balance(previous, current, finding, history)
     if finding is None and balance.verdict == "miss":
-        finding = why_cold(previous, current, history) or suspect(previous, current) or Divergence("unknown", "", "")
+        cold = why_cold(previous, current, history) or suspect(previous, current)
+        finding = cold or set_aside or Divergence("unknown", "", "")
     elif finding is None and balance.verdict == "first":
         finding = why_nothing_cached(previous, current)
     also = tuple(dict.fromkeys(item.cause for item in divergences if finding and item.cause != finding.cause))
@@ -185,14 +186,20 @@ def _compare(previous: Exchange, current: Exchange) -> tuple[list[Divergence], s
 
 def _select(
     previous: Exchange, current: Exchange, divergences: list[Divergence]
-) -> tuple[Divergence | None, list[Divergence]]:
-    """Return the earliest difference that matters. A new last message is a new question, not an edit of an old one."""
+) -> tuple[Divergence | None, Divergence | None]:
+    """Return the earliest difference that matters, and one that was set aside because it should not.
+
+    A new last message is a new question, not an edit of an old one: behind the last marker it breaks nothing, under it
+    the marker stands on a tail that varies.
+    """
     first = divergences[0] if divergences else None
     if first is None or first.cause != "messages_changed" or not _is_new_tail(previous, current, first):
-        return first, divergences
-    if not previous.markers or previous.last_marked >= first.block:
-        return replace(first, cause="varying_tail"), divergences
-    return None, []  # another question behind the same marked prefix
+        return first, None
+    if not previous.markers:
+        return first, None
+    if previous.last_marked >= first.block:
+        return replace(first, cause="varying_tail"), None
+    return None, first
 
 
 def _is_new_tail(previous: Exchange, current: Exchange, divergence: Divergence) -> bool:

@@ -10,6 +10,7 @@ from memoryhub.prompt_cache.domain.exchange import Exchange
 from memoryhub.prompt_cache.domain.model_ids import normalise_model
 from memoryhub.prompt_cache.domain.pricing import Modifiers, Tokens
 from memoryhub.prompt_cache.domain.request_body import BadRequestBody, read_prompt
+from memoryhub.prompt_cache.domain.rulebook import DEFAULT_SPEED
 from memoryhub.prompt_cache.domain.usage import EXCLUDING_FLAGS, UsageError, read_usage
 
 _REQUEST_KEYS = ("messages", "system", "tools")
@@ -46,9 +47,13 @@ def read_exchange(body: Json, where: str) -> tuple[Exchange, Modifiers]:
         ended_at=_moment(beside.get("ended_at"), f"{where}.ended_at"),
         workspace=_word(beside.get("workspace", beside.get("workspace_id")), f"{where}.workspace"),
     )
-    speed = modifiers.speed or (prompt.params.speed if prompt and prompt.params.speed != "standard" else "")
+    if prompt is not None and "speed" not in request and modifiers.speed:
+        served = replace(prompt, params=replace(prompt.params, speed=modifiers.speed))  # only the response tells
+        exchange = replace(exchange, prompt=served)
+    elif prompt is not None and prompt.params.speed != DEFAULT_SPEED:
+        modifiers = replace(modifiers, speed=modifiers.speed or prompt.params.speed)
     reason, no_change = read_diagnostics(beside, request)
-    return replace(exchange, provider_reason=reason, provider_saw_no_change=no_change), replace(modifiers, speed=speed)
+    return replace(exchange, provider_reason=reason, provider_saw_no_change=no_change), modifiers
 
 
 def read_billed(usage: Json, where: str, model: str) -> tuple[Tokens | None, Modifiers]:

@@ -345,20 +345,26 @@ def usage_shapes(requests: Sequence[UsageOnly], chain: str = "") -> list[Shape]:
 
 def _usage_shape(before: UsageOnly | None, request: UsageOnly, chain: str, step: int) -> Shape:
     total, cached = request.billed.prompt, cached_tokens(request.billed)
-    limit = cached or total
-    old_cached = min(cached_tokens(before.billed), limit) if before else 0
-    old_total = max(old_cached, min(before.billed.prompt, limit)) if before else 0
-    keys = [f"{chain}/{number}/{end}/{request.model}" for number in (step - 1, step) for end in ("cached", "all")]
+    old_cached = min(cached_tokens(before.billed), cached or total) if before else 0
+    old_total = min(before.billed.prompt, total) if before else 0
+    ends = [
+        (old_cached, f"{chain}/{step - 1}/cached/{request.model}"),
+        (old_total, f"{chain}/{step - 1}/all/{request.model}"),
+        (cached or total, f"{chain}/{step}/cached/{request.model}"),
+        (total, f"{chain}/{step}/all/{request.model}"),
+    ]
+    own = ends[2]
+    ends.sort(key=lambda end: end[0])
     return Shape(
         started=request.started_at.timestamp(),
         readable=_readable(request.started_at, request.first_byte_at),
-        prefix_hashes=tuple(key.encode() for key in keys),
-        cumulative_tokens=(old_cached, old_total, cached or old_total, total),
+        prefix_hashes=tuple(key.encode() for _, key in ends),
+        cumulative_tokens=tuple(tokens for tokens, _ in ends),
         positions=(0, 1, 2, 3),
         can_carry=(True,) * 4,
         tools_end=None,
         system_end=None,
-        markers=((2, "1h" if request.billed.cache_write_1h else "5m"),) if cached else (),
+        markers=((ends.index(own), "1h" if request.billed.cache_write_1h else "5m"),) if cached else (),
         total_tokens=total,
         output_tokens=request.billed.output,
         minimum_tokens=1,  # what was too short to be cached shows in the bill

@@ -120,7 +120,7 @@ def check_ttl_values(case: Case) -> Iterator[Finding]:
     message = 'cache_control takes {"type": "ephemeral"} with a ttl of "5m" or "1h".'
     for path, _, ttl in case.explicit:
         if ttl is None:
-            yield _error("ttl_value", f"{path}.cache_control", message)
+            yield _error("ttl_value", path, message)
     if _automatic(case) is not None and read_ttl(_automatic(case)) is None:
         yield _error("ttl_value", "cache_control", message)
 
@@ -259,8 +259,13 @@ def check_volatile(case: Case) -> Iterator[Finding]:
                 message = (
                     f"This {found.kind} stands before the first marker; when it changes, nothing behind it is read."
                 )
-                facts = {"kind": found.kind, "offset": found.offset, "excerpt": excerpt(text, found.offset)}
-                yield Finding("volatile_before_marker", path, message, "warning", facts=facts)
+                facts = {
+                    "field": path,
+                    "offset": found.offset,
+                    "kind": found.kind,
+                    "excerpt": excerpt(text, found.offset),
+                }
+                yield Finding("volatile_before_marker", block.path, message, "warning", facts=facts)
                 return
 
 

@@ -101,7 +101,8 @@ def test_a_validation_has_the_shape_of_the_contract(api: Any) -> None:
     assert [(one["code"], one["path"], one["http"]) for one in answer["errors"]] == [
         ("ttl_order", "messages[0].content[0]", 400)
     ]
-    assert [(one["code"], one["path"], one["minimum"]) for one in answer["warnings"]][0] == (
+    warning = answer["warnings"][0]
+    assert (warning["code"], warning["path"], warning["minimum"]) == (
         "below_minimum",
         "system[0]",
         4096,
@@ -259,3 +260,10 @@ def test_the_checks_need_the_usage_scope(api_with: Any) -> None:
 
     assert reader.post("/prompt-cache/validate", make_body()).status_code == 200
     assert other.post("/prompt-cache/validate", make_body()).status_code == 403
+
+
+def test_the_speed_may_be_told_by_the_response_alone(api: Any) -> None:
+    before = {"request": make_body(), "usage": usage(write=9000) | {"speed": "standard"}}
+    after = {"request": next_turn(make_body()), "usage": usage(write=9000) | {"speed": "fast"}}
+
+    assert api.post("/prompt-cache/diagnose", {"previous": before, "current": after}).json()["cause"] == "speed_changed"

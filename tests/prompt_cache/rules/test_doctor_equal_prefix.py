@@ -189,6 +189,15 @@ def test_only_large_misses_are_reported(expected: int, read: int, reported: bool
     assert diagnose(previous, current).reported is reported
 
 
+def test_a_low_read_beside_a_new_question_names_what_is_left_to_name() -> None:
+    before = make_body(messages=[{"role": "user", "content": "What is A?"}])
+    after = make_body(messages=[{"role": "user", "content": "What is B?"}])
+
+    assert diagnose_pair(before, after, read=10_000).cause == "none"
+    assert diagnose_pair(before, after, at=600).cause == "ttl_expired"
+    assert diagnose_pair(before, after).path == "messages[0].content"
+
+
 # --- Money -----------------------------------------------------------------------------------------------------------
 
 

@@ -240,3 +240,18 @@ def test_usage_alone_reads_the_shorter_of_two_prefixes() -> None:
     assert calibration_error(chain) == 0
     assert [item.cache_read for item in replay(chain, "1h", priced).bills] == [0, 10_000, 10_500]
     assert [item.cache_read for item in replay(chain, "auto-5m", priced).bills] == [0, 10_000, 0]
+
+
+def test_usage_alone_never_reads_more_than_either_prompt() -> None:
+    """The middle prompt shrinks below what was cached before, and one request has an uncached rest."""
+    chain = usage_shapes(
+        [
+            UsageOnly(Tokens(input=500, cache_write_5m=10_000), START, MODEL),
+            UsageOnly(Tokens(input=300, cache_read=10_000), START + timedelta(seconds=60), MODEL),
+            UsageOnly(Tokens(cache_write_5m=4_000), START + timedelta(seconds=120), MODEL),
+        ]
+    )
+
+    reads = [item.cache_read for item in replay(chain, "auto-5m", priced).bills]
+
+    assert reads == [0, 10_300, 4_000]  # min(previous, current) of the whole prompts

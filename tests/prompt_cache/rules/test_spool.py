@@ -52,9 +52,10 @@ def test_a_locked_ledger_loses_nothing(
     spool: Spool, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spool.note(make_note(workspace))
-    with monkeypatch.context() as patched, pytest.raises(OperationalError):
+    with monkeypatch.context() as patched:
         patched.setattr(spools, "record_reports", _locked)
-        spool.work()
+        with pytest.raises(OperationalError):
+            spool.work()
     assert len(lines(tmp_path)) == 1
 
     spool.work()

@@ -84,22 +84,22 @@ ERRORS: list[tuple[str, Body, list[tuple[str, str]]]] = [
     (
         "a ttl of ten minutes",
         {"system": [text("a", cache_control={"type": "ephemeral", "ttl": "10m"})]},
-        [("ttl_value", "system[0].cache_control")],
+        [("ttl_value", "system[0]")],
     ),
     (
         "a ttl that is a number",
         {"system": [text("a", cache_control={"type": "ephemeral", "ttl": 300})]},
-        [("ttl_value", "system[0].cache_control")],
+        [("ttl_value", "system[0]")],
     ),
     (
         "a type that is not ephemeral",
         {"system": [text("a", cache_control={"type": "persistent"})]},
-        [("ttl_value", "system[0].cache_control")],
+        [("ttl_value", "system[0]")],
     ),
     (
         "a marker that is a text",
         {"tools": [tool("a", cache_control="ephemeral")], "messages": []},
-        [("ttl_value", "tools[0].cache_control")],
+        [("ttl_value", "tools[0]")],
     ),
     (
         "an automatic ttl of a day",
@@ -293,7 +293,7 @@ def test_something_volatile_before_the_first_marker(words: str, kind: str) -> No
     finding = found({"system": [text(words), text("Be kind.", cache_control=MARK)]}, "volatile_before_marker")
 
     assert finding is not None
-    assert (finding.path, finding.facts["kind"]) == ("system[0].text", kind)
+    assert (finding.path, finding.facts["field"], finding.facts["kind"]) == ("system[0]", "system[0].text", kind)
 
 
 @pytest.mark.parametrize(
