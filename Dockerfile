@@ -7,6 +7,7 @@ RUN python -m venv .venv \
     && .venv/bin/python -m pip install --quiet --require-hashes -r requirements-uv.lock \
     && .venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes --no-deps --compile-bytecode -r requirements.lock
 COPY . .
+RUN MEMORYHUB_DATA_DIR=/tmp/build .venv/bin/python manage.py collectstatic --noinput -v0 && mkdir -p build && chown -R memoryhub build
 USER memoryhub
 ENV MEMORYHUB_DATA_DIR=/data MEMORYHUB_HOST=0.0.0.0 MEMORYHUB_LOG_FORMAT=json
 VOLUME /data

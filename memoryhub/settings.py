@@ -237,8 +237,7 @@ EMBEDDER_DOCUMENT_PREFIX = env.text("MEMORYHUB_EMBEDDER_DOCUMENT_PREFIX")  # and
 
 # --- Static files ----------------------------------------------------------------------------------------------------
 STATIC_URL = "static/"
-STATIC_ROOT = DATA_DIR / "static"
-STATIC_ROOT.mkdir(exist_ok=True)  # filled by the first start
+STATIC_ROOT = env.folder("MEMORYHUB_STATIC_DIR", BASE_DIR / "build" / "static")  # filled by the first start
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",

@@ -1,5 +1,6 @@
 """Collecting static files once per change instead of at every start."""
 
+import fcntl
 import hashlib
 from pathlib import Path
 
@@ -7,19 +8,21 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 
-STAMP = ".stamp"
-
 
 def collect_if_changed() -> bool:
-    """Collect, hash and compress the static files if any has changed, and tell whether it did."""
+    """Collect, hash and compress the static files if any has changed, and tell whether it did.
+
+    Hubs that start at the same moment wait for each other. Old files stay, for a hub that still serves them.
+    """
     root = Path(settings.STATIC_ROOT)
-    stamp, current = root / STAMP, _fingerprint()
-    if stamp.exists() and stamp.read_text() == current:
-        return False
-    root.mkdir(parents=True, exist_ok=True)
-    call_command("collectstatic", interactive=False, verbosity=0, clear=True)
-    stamp.write_text(current)
-    return True
+    stamp, current = root.with_name(f"{root.name}.stamp"), _fingerprint()
+    with root.with_name(f"{root.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if stamp.exists() and stamp.read_text() == current and any(root.iterdir()):
+            return False
+        call_command("collectstatic", interactive=False, verbosity=0)
+        stamp.write_text(current)
+        return True
 
 
 def _fingerprint() -> str:
