@@ -28,6 +28,7 @@ PIXEL = (
 REASONS = {
     "reorder_tools": "tools_changed",
     "add_tool": "tools_changed",
+    "recall_again": "system_changed",
     "switch_model": "model_changed",
     "edit_first_message": "messages_changed",
     "tool_choice": "unavailable",
@@ -142,6 +143,9 @@ class Conversation:
             known = read_json(self.stage.files / "agents" / "tools.json")
             added = demo_requests.tool_definition("look_up_term", known["look_up_term"])
             request.tools = [*request.tools[:3], added, *request.tools[3:]]
+        elif way == "recall_again":
+            again = demo_requests.recalled_text(self.stage, self.told["agent"], skip=3)
+            request.system = [*request.system[:-1], again]
         elif way == "switch_model":
             request.model = turn["model"]
         elif way == "tool_choice":

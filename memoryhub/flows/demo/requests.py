@@ -15,7 +15,7 @@ from memoryhub.flows.demo.content import read_json
 from memoryhub.flows.demo.stage import Stage
 from memoryhub.flows.demo.texts import source_text
 from memoryhub.long_term_memory.domain.rendering import RenderedMemory, render
-from memoryhub.long_term_memory.models import Memory
+from memoryhub.long_term_memory.models import Memory, MemoryState, Trust
 from memoryhub.prompt_cache.domain.pricing import Tokens
 from memoryhub.prompt_cache.domain.reports import UsageReport
 from memoryhub.prompt_cache.domain.request_body import read_prompt
@@ -47,12 +47,21 @@ def tool_definition(name: str, told: Mapping[str, Any]) -> Json:
 def build_instructions(stage: Stage, agent: str) -> list[str]:
     """Return an agent's system texts: who it is, its working copy, what the project has written down, what it recalled."""
     about = (stage.files / "agents" / f"{agent}.md").read_text(encoding="utf-8")
-    told = Memory.objects.filter(workspace=stage.workspace, scope__agent=agent, superseded_by=None, path=None)
-    rows = list(told.exclude(state="forgotten").order_by("id"))
-    guide = "Notes of the project\n" + "".join(f"- {row.content}\n" for row in rows if row.trust == "trusted")
-    best = sorted(rows, key=lambda row: (-row.strength, row.pk))[:RECALLED]
-    marked = render([RenderedMemory(row.public_id, row.version, row.content, row.subject) for row in best])
-    return [about, source_text(f"the map of {agent}'s working copy", MAP_LINES), guide, marked]
+    working_copy = source_text(f"the map of {agent}'s working copy", MAP_LINES)
+    trusted = [row.content for row in _memories_of(stage, agent) if row.trust == Trust.TRUSTED]
+    guide = "Notes of the project\n" + "".join(f"- {text}\n" for text in trusted)
+    return [about, working_copy, guide, recalled_text(stage, agent)]
+
+
+def recalled_text(stage: Stage, agent: str, skip: int = 0) -> str:
+    """Return the agent's strongest memories as they stand in its instructions, after so many stronger ones."""
+    best = sorted(_memories_of(stage, agent), key=lambda row: (-row.strength, row.pk))[skip : skip + RECALLED]
+    return render([RenderedMemory(row.public_id, row.version, row.content, row.subject) for row in best])
+
+
+def _memories_of(stage: Stage, agent: str) -> list[Memory]:
+    rows = Memory.objects.filter(workspace=stage.workspace, scope__agent=agent, superseded_by=None, path=None)
+    return list(rows.exclude(state=MemoryState.FORGOTTEN).order_by("id"))
 
 
 @dataclass
