@@ -325,13 +325,13 @@ def _price(found: Memory) -> dict[str, Any] | None:
                 "%(usd)s a day in cache breaks (%(count)s breaks)",
                 place.breaks,
             )
-            % {"usd": f"${place.usd_per_day}", "count": place.breaks},
+            % {"usd": formats.usd(place.usd_per_day), "count": place.breaks},
         }
         for place in price.places
     ]
     note = ""
     if price.tail_usd_per_day is not None:
         note = _("Behind the conversation's tail the same breaks would cost %(usd)s a day.") % {
-            "usd": f"${price.tail_usd_per_day}"
+            "usd": formats.usd(price.tail_usd_per_day)
         }
     return {"lines": lines, "note": note}

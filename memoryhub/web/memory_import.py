@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from memoryhub.common import errors
@@ -29,7 +29,7 @@ LISTED = 100  # problems that the page shows one by one
 
 
 def _format_choices() -> list[tuple[str, Any]]:
-    return [(AUTO, _("Find out")), *((name, entry.title) for name, entry in FORMATS.items())]
+    return [(AUTO, pgettext("file format", "Detect it")), *((name, entry.title) for name, entry in FORMATS.items())]
 
 
 class ImportForm(HubForm):

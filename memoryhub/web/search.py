@@ -184,7 +184,7 @@ def _hit(hit: recall.Hit, bench: Bench, request: MemberRequest) -> HitRow:
         rank=hit.rank,
         row=memory_rows.row_of(hit.memory, MemoryFilters(), clock.now()),
         score=hit.score,
-        bar=bar_of(hit.parts, bench.weights, PARTS),
+        bar=bar_of(hit.parts, bench.weights, PARTS, score=hit.score),
         why_url=f"{reverse('search')}?{query.urlencode()}",
         asked=hit.memory.public_id == bench.why,
         words=relevance.get("words", 0.0),

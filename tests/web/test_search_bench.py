@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from memoryhub.long_term_memory.models import Memory, RecallReceipt
-from memoryhub.long_term_memory.services import edit_memory, forget_memory
+from memoryhub.long_term_memory.services import edit_memory, forget_memory, rate_memory
 from memoryhub.long_term_memory.services.writer import MemoryChanges
 from memoryhub.workspaces.models import Workspace
 from tests.web.memory_cast import agent_of, make_memory
@@ -31,7 +31,21 @@ def test_results_are_ranked_and_each_score_is_the_sum_of_its_parts(viewer: Clien
     assert [hit.rank for hit in hits] == [1, 2]
     for hit in hits:
         assert hit.score == pytest.approx(sum(part.adds for part in hit.bar.segments), abs=1e-6)
+        assert hit.bar.factor == 1
         assert float(hit.bar.segments[-1].x) + float(hit.bar.segments[-1].width) <= 200.01
+
+
+def test_what_ratings_did_to_a_score_is_a_line_of_its_own(viewer: Client, workspace: Workspace) -> None:
+    liked, harmful = make_memory(workspace, "Deploys on Tuesdays."), make_memory(workspace, "Deploys on Fridays.")
+    for memory, helpful in ((liked, True), (harmful, False)):
+        rate_memory(writer=agent_of(workspace), memory_id=memory.public_id, helpful=helpful)
+
+    hits = viewer.get("/search?q=deploys").context["hits"]
+
+    assert [hit.row.id for hit in hits] == [liked.public_id, harmful.public_id]
+    for hit in hits:
+        assert hit.score == pytest.approx(sum(part.adds for part in hit.bar.segments) + hit.bar.adjusts, abs=1e-6)
+    assert hits[0].bar.factor > hits[1].bar.factor
 
 
 def test_the_scope_is_never_left(viewer: Client, workspace: Workspace) -> None:
