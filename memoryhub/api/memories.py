@@ -39,6 +39,7 @@ from memoryhub.api.schemas.memories import (
 from memoryhub.common import clock, errors
 from memoryhub.flows.memory_price import price_memory
 from memoryhub.flows.remember import remember_with_neighbours
+from memoryhub.jobs.memories import backups_that_hold
 from memoryhub.long_term_memory import queries, services
 from memoryhub.long_term_memory.domain.scoping import ScopeNames
 from memoryhub.long_term_memory.models import Memory
@@ -300,4 +301,6 @@ def rate_memory(request: ApiRequest, memory_id: str, body: FeedbackIn) -> Any:
 def erase_memory(request: ApiRequest, memory_id: str) -> Any:
     """Rows, versions, receipts, index, log details and the files behind them. This can't be undone."""
     erased = services.erase_memory(writer=writer_of(request), memory_id=memory_id)
-    return ErasedOut(memories=erased.memories, versions=erased.versions, receipts=erased.receipts)
+    return ErasedOut(
+        memories=erased.memories, versions=erased.versions, receipts=erased.receipts, backups=backups_that_hold()
+    )

@@ -1,9 +1,13 @@
 """Jobs of long-term memory: decay, vectors, erasing, extraction."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from django.conf import settings
 
 from memoryhub.common import clock
 from memoryhub.flows.extract import extract_memories
+from memoryhub.jobs import backups
 from memoryhub.long_term_memory import services
 from memoryhub.long_term_memory.domain.scoping import ScopeNames
 from memoryhub.work.models import Job
@@ -47,7 +51,18 @@ def run_embedding(job: Job) -> dict[str, Any]:
 def run_erase(job: Job) -> dict[str, Any]:
     """Erase everything of an agent, a user or a project."""
     erased = services.erase_scope(writer=_writer(job), scope=ScopeNames(**job.args["scope"]))
-    return {"memories": erased.memories, "versions": erased.versions, "receipts": erased.receipts}
+    counts = {"memories": erased.memories, "versions": erased.versions, "receipts": erased.receipts}
+    return {**counts, "backups": backups_that_hold()}
+
+
+def backups_that_hold() -> list[dict[str, str]]:
+    """The backups that may still hold what was just erased, with the day on which each is gone by itself."""
+    kept = []
+    for path in backups.list_backups():
+        made_at = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+        gone_at = made_at + timedelta(days=max(1, settings.BACKUPS_KEPT))
+        kept.append({"name": path.name, "gone_at": gone_at.isoformat().replace("+00:00", "Z")})
+    return kept
 
 
 def run_extraction(job: Job) -> dict[str, Any]:

@@ -332,7 +332,7 @@ def test_erase_leaves_no_row(api: ApiClient) -> None:
 
     erased = api.post(f"/memories/{kept['id']}/erase")
 
-    assert erased.json() == {"memories": 1, "versions": 1, "receipts": 1}
+    assert erased.json() == {"memories": 1, "versions": 1, "receipts": 1, "backups": []}
     for model in (Memory, MemoryVersion, SearchDocument, RecalledMemory):
         assert not model.objects.exists()  # type: ignore[attr-defined]
     assert api.get("/recalls").json()["items"][0]["query"] == "[erased]"

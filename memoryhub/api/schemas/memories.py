@@ -217,6 +217,7 @@ class ErasedOut(Schema):
     memories: int
     versions: int
     receipts: int
+    backups: list[dict[str, str]] = Field(description="Backups that may still hold it, and when each is gone.")
 
 
 class EraseIn(InShape):

@@ -1,12 +1,14 @@
 """The term index on SQLite: a contentless FTS5 table that lists document keys under hexadecimal term numbers."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.db import connection
 
 from memoryhub.long_term_memory.search.base import Where
 
 TABLE = "long_term_memory_terms"
+MERGE_PAGES = 200  # of one step: some tens of milliseconds
 
 
 def _text(tokens: Sequence[int]) -> str:
@@ -40,5 +42,17 @@ class SqliteTermIndex:
             return [row[0] for row in cursor.fetchall()]
 
     def compact(self) -> None:
+        """Merge all segments into one, a few pages at a time, so that no writer waits for a large index."""
         with connection.cursor() as cursor:
-            cursor.execute(f"INSERT INTO {TABLE} ({TABLE}) VALUES ('optimize')")  # noqa: S608
+            self._merge(cursor, -MERGE_PAGES)  # marks all segments as to be merged, as `optimize` would
+            while self._merge(cursor, MERGE_PAGES) > 1:
+                pass
+
+    @staticmethod
+    def _merge(cursor: Any, pages: int) -> int:
+        """One step; returns how many rows it wrote, which is 1 when nothing was left to do."""
+        cursor.execute("SELECT total_changes()")
+        before = cursor.fetchone()[0]
+        cursor.execute(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('merge', %s)", [pages])  # noqa: S608
+        cursor.execute("SELECT total_changes()")
+        return int(cursor.fetchone()[0] - before)

@@ -101,10 +101,12 @@ def rebuild_file(workspace_id: int, model_id: int, dimensions: int) -> int:
     return count
 
 
-def drop_files(workspace_id: int) -> None:
-    """Remove a workspace's files: what was erased must not stay in them."""
-    for path in (Path(settings.DATA_DIR) / "vectors").glob(f"{workspace_id}-*"):
+def drop_files(workspace_id: int) -> bool:
+    """Remove a workspace's files, since what was erased must not stay in them; True where there were any."""
+    found = list((Path(settings.DATA_DIR) / "vectors").glob(f"{workspace_id}-*"))
+    for path in found:
         path.unlink(missing_ok=True)
+    return bool(found)
 
 
 def _read_block(workspace_id: int, model_id: int, after: int) -> list[tuple[int, bytes]]:

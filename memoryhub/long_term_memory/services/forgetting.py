@@ -23,7 +23,7 @@ from memoryhub.long_term_memory.models import (
     ReviewItem,
     SearchDocument,
 )
-from memoryhub.long_term_memory.search import documents
+from memoryhub.long_term_memory.search import documents, vectors
 from memoryhub.long_term_memory.search.index import term_index
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.finding import expect, find_memory
@@ -153,6 +153,8 @@ def erase_rows(*, writer: Writer, memories: Sequence[Memory], scrub: bool = True
             subject_id=public_ids[0] if len(public_ids) == 1 else "",
             detail={"memories": len(pks), "versions": result.versions},
         )
+        if vectors.drop_files(writer.workspace.pk):
+            enqueue_job(workspace=writer.workspace, kind="embed_memories")  # writes the file anew
     if scrub:
         scrub_files()
     return result
