@@ -10,6 +10,7 @@ from memoryhub.flows.demo.content import read_conversations, read_json
 from memoryhub.flows.demo.requests import Counter, Json, Request, Sent
 from memoryhub.flows.demo.stage import Stage, Timeline, moment_of
 from memoryhub.flows.demo.texts import prose_text, source_text
+from memoryhub.flows.memory_price import note_carried_memories
 from memoryhub.flows.rewind import rewind_session
 from memoryhub.long_term_memory.domain.scoping import ScopeNames
 from memoryhub.long_term_memory.models import Memory
@@ -59,6 +60,7 @@ def tell_conversations(stage: Stage) -> None:
     for conversation in sorted(conversations, key=lambda one: one.at):
         timeline.at(conversation.at, conversation.play)
     timeline.play(stage)
+    note_carried_memories()  # as long as the requests' bodies are kept
 
 
 def _begins_at(stage: Stage, told: Json) -> datetime:
