@@ -55,6 +55,10 @@ def version(name: str, value: str | Callable[[], str]) -> tuple[Depends, ...]:
     return (Depends("version", (name,), value),)
 
 
+class Unseen(Exception):
+    """The file can't be looked at (a circle of links, no permission): nothing can be said about it."""
+
+
 class Racy(Exception):
     """Something below the folder has just changed; what was read can't be told from what is there in a moment."""
 
@@ -70,16 +74,25 @@ class FileState:
 
     def is_unchanged(self) -> bool:
         """Tell whether the file still is as it was. Costs one stat, and a hash while the file is young."""
-        facts = _facts(self.spelled or self.path)
+        try:
+            facts = _facts(self.spelled or self.path)
+        except Unseen:
+            return False
         if facts != self.facts:
             return False
         if self.sha256 is None or facts is None:
             return True
+        return self._has_same_content(facts)
+
+    def _has_same_content(self, facts: tuple[int, int, int, int, int]) -> bool:
         looked_at_ns = time.time_ns()
-        if _hash_of(self.path) != self.sha256:
+        try:
+            if _hash_of(self.path) != self.sha256:
+                return False
+            if max(facts[3], facts[4]) < looked_at_ns - _RACY_NS and _facts(self.path) == facts:
+                self.sha256 = None  # the times have become old enough to speak for the content
+        except (OSError, Unseen):
             return False
-        if facts[3] < looked_at_ns - _RACY_NS and _facts(self.path) == facts:
-            self.sha256 = None  # the times have become old enough to speak for the content
         return True
 
     def as_fingerprint(self) -> dict[str, Any]:
@@ -109,6 +122,8 @@ def look_at_file(path: str, *, with_hash: bool = False) -> FileState:
         return FileState(path, facts)
     except FileNotFoundError:
         return FileState(path, None)
+    except OSError as error:
+        raise Unseen(str(error)) from error
 
 
 def _facts(path: str) -> tuple[int, int, int, int, int] | None:
@@ -116,6 +131,8 @@ def _facts(path: str) -> tuple[int, int, int, int, int] | None:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise Unseen(str(error)) from error
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
@@ -206,14 +223,18 @@ def _named(rule: Depends, name: str) -> dict[str, Any]:
 def _look_at_path(look: Look, kind: str, spelled: str, with_hash: bool) -> None:
     path = real_path(spelled)
     if kind == "file":
-        state = look_at_file(path, with_hash=with_hash)
+        try:
+            state = look_at_file(path, with_hash=with_hash)
+        except Unseen:
+            look.is_racy = True
+            return
         state.spelled = spelled
         look.files.append(state)
         look.fingerprints.append(state.as_fingerprint())
         return
     try:
         look.fingerprints.append(look_at_folder(path, contents=kind == "tree"))
-    except Racy:
+    except (Racy, OSError):
         look.is_racy = True
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from memoryhub.client.calls import CacheOptions, CallShape, quick_key, version_of
 from memoryhub.client.encoding import Uncacheable, decode, dumps, encode, loads
 from memoryhub.client.errors import Forbidden, HubError, HubUnreachable, NotFound, Unauthenticated
-from memoryhub.client.fingerprints import Depends, Look, look_at_file, take_look
+from memoryhub.client.fingerprints import Depends, Look, Unseen, look_at_file, take_look
 from memoryhub.client.front import FrontCache, FrontEntry
 from memoryhub.client.http import Connection
 from memoryhub.client.leases import LEASE_SECONDS, LeaseKeeper
@@ -246,7 +246,7 @@ class Tools:
         run.look = take_look(options.depends_on, run.arguments)
         answer = self._look_up(run, options, wait_seconds, run.look.fingerprints)
         if answer["state"] == "validate":
-            shown = self._look_closer(run.look, answer["depends_on"], options, run.arguments)
+            shown = self._look_closer(run.look, answer["depends_on"])
             answer = self._look_up(run, options, wait_seconds, shown)
             if answer["state"] == "validate":  # it depends on something that is out of sight here: compute it anew
                 answer = self._look_up(run, options, wait_seconds, shown, max_age_seconds=0)
@@ -284,17 +284,17 @@ class Tools:
         reply = self._connection.request("POST", path, body, timeout_seconds=wait_seconds + 10)
         return cast("Mapping[str, Any]", reply.body)
 
-    def _look_closer(
-        self, look: Look, stored: list[dict[str, Any]], options: CacheOptions, arguments: Mapping[str, Any]
-    ) -> list[dict[str, Any]]:
+    def _look_closer(self, look: Look, stored: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Show what the stored entry asks for: hashes of the files that were young when it was stored."""
         shown = {(item["kind"], item.get("path") or item.get("name")): item for item in look.fingerprints}
         for item in stored:
             if item["kind"] != "file":
                 continue
-            state = look_at_file(item["path"], with_hash="sha256" in item)
-            fingerprint = state.as_fingerprint()
-            shown["file", item["path"]] = fingerprint
+            try:
+                state = look_at_file(item["path"], with_hash="sha256" in item)
+            except Unseen:
+                continue
+            shown["file", item["path"]] = state.as_fingerprint()
         return list(shown.values())
 
     def finish(self, run: Run, options: CacheOptions, value: Any) -> None:
@@ -367,7 +367,7 @@ class Tools:
     ) -> None:
         """Take the value into the front cache, where its files can be checked by a stat."""
         look = run.look
-        if run.front_key is None or look is None or not look.files_alone_decide:
+        if run.front_key is None or look is None or look.is_racy or not look.files_alone_decide:
             return
         entry = FrontEntry(
             text=dumps(encoded) if text is None else text,

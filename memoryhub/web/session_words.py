@@ -18,6 +18,14 @@ KIND_WORDS = {
 KIND_TONES = {"tool_use": "teal", "tool_result": "teal", "compaction": "warn", "note": ""}
 ROLE_WORDS = {"user": _("user"), "assistant": _("assistant"), "system": _("system")}
 PART_WORDS = {"system": _("System"), "summary": _("Summary"), "history": _("History"), "tools": _("Tools")}
+REASON_NAMES = {
+    "absent": _("absent"),
+    "expired": _("expired"),
+    "stale": _("stale"),
+    "invalidated": _("invalidated"),
+    "evicted": _("evicted"),
+    "uncacheable": _("uncacheable"),
+}
 REASON_WORDS = {
     "absent": _("absent: asked for the first time"),
     "expired": _("expired: its time was over"),

@@ -17,7 +17,7 @@ from memoryhub.session_cache.services import usage
 from memoryhub.web import formats, paging
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.htmx import wants_part
-from memoryhub.web.session_words import REASON_WORDS, session_url
+from memoryhub.web.session_words import REASON_NAMES, REASON_WORDS, session_url
 
 NEWEST_FIRST: paging.Order = (("id", "desc"),)
 LARGEST_FIRST: paging.Order = (("size_bytes", "desc"), ("id", "desc"))
@@ -36,6 +36,7 @@ class ToolRow:
     verdict: str
     verdict_tone: str
     top_miss: Any
+    top_miss_name: Any
     saved: str
     filter_url: str
     policy_url: str
@@ -79,6 +80,7 @@ def _tool_row(figures: pages.ToolFigures) -> ToolRow:
         verdict=verdict,
         verdict_tone=verdict_tone,
         top_miss=REASON_WORDS.get(figures.top_miss, ""),
+        top_miss_name=REASON_NAMES.get(figures.top_miss, ""),
         saved=formats.duration(figures.saved_ms / 1000) if figures.hits else formats.NOTHING,
         filter_url=f"?{urlencode({'tool': figures.tool})}#entries",
         policy_url=f"{reverse('tool_policy')}?{urlencode({'tool': figures.tool})}",
