@@ -67,7 +67,7 @@ def append(path: Path, *lines: dict[str, Any] | str | bytes) -> None:
 def as_bytes(line: dict[str, Any] | str | bytes) -> bytes:
     if isinstance(line, bytes):
         return line
-    return (line if isinstance(line, str) else json.dumps(line)).encode()
+    return (line if isinstance(line, str) else json.dumps(line, separators=(",", ":"))).encode()
 
 
 def cost_of(workspace: Workspace) -> str:
