@@ -11,12 +11,14 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
 
 from memoryhub import __version__
 from memoryhub.common import clock
 from memoryhub.jobs import database_file
 from memoryhub.jobs.heartbeat import BEAT_EVERY_SECONDS, HEARTBEAT_FILE
+from memoryhub.prompt_cache.services.spool import lost_record_count, waiting_bytes
 from memoryhub.web import formats
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.htmx import wants_part
@@ -45,7 +47,7 @@ class Sign:
 @member("viewer")
 def status(request: MemberRequest) -> HttpResponse:
     """Show the signs; the part refreshes itself."""
-    signs = [_database(), _queue(), _worker(), _disk(), _backup()]
+    signs = [_database(), _queue(), _worker(), _disk(), _backup(), _proxied_usage()]
     context = {
         "signs": signs,
         "all_well": all(sign.tone in ("good", "") for sign in signs),
@@ -114,6 +116,17 @@ def _backup() -> Sign:
     old = (clock.now() - made_at).days >= 7
     value = f"{formats.ago(made_at)} · {formats.file_size(backup.stat().st_size)}"
     return Sign(_("Last backup"), value, "warn" if old else "good", _("older than a week") if old else _("fresh"))
+
+
+def _proxied_usage() -> Sign:
+    lost, waiting = lost_record_count(), waiting_bytes()
+    if lost:
+        note = _("Their cost is missing in the ledger; the server's log says why.")
+        value = ngettext("%(n)s response", "%(n)s responses", lost) % {"n": formats.count(lost)}
+        return Sign(_("Proxied usage"), value, "bad", _("lost"), note)
+    if waiting:
+        return Sign(_("Proxied usage"), formats.file_size(waiting), "warn", _("waits for the ledger"))
+    return Sign(_("Proxied usage"), _("all recorded"), "good", _("none waits"))
 
 
 def newest_backup() -> Path | None:

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from memoryhub.common import clock
+from memoryhub.prompt_cache.services.spool import count_loss, spool_folder
 from tests.prompt_cache.rules.cases import MARK, make_body, next_turn, text
 
 LONG = "word " * 3_000
@@ -188,3 +189,13 @@ def test_an_admin_switches_excerpts_and_off_removes_them(admin: Client, editor: 
     page = admin.get("/doctor").content.decode()
     assert "<ins>" not in page
     assert "only hashes and lengths are kept" in page
+
+
+def test_lost_usage_is_said_on_the_doctor_and_the_status_page(admin: Client, settings: Any, tmp_path: Any) -> None:
+    settings.DATA_DIR = tmp_path
+    assert "all recorded" in admin.get("/status").content.decode()
+    count_loss(spool_folder(), 3)
+
+    assert "3 responses that went through the proxy could not be recorded" in admin.get("/doctor").content.decode()
+    assert "3 responses" in admin.get("/status").content.decode()
+    assert "memoryhub_proxy_lost_records 3.0" in Client().get("/metrics").content.decode()

@@ -293,6 +293,7 @@ def _batches(lines: Iterable[bytes]) -> Iterator[list[Note]]:
 def count_loss(folder: Path, count: int) -> None:
     """Count records that will never be in the ledger: the size of a file is the count, so processes can add without a lock."""
     try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(folder / "lost", "ab") as file:
             file.write(b"." * count)
     except OSError:
