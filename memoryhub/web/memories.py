@@ -17,9 +17,11 @@ from memoryhub.common import clock, errors
 from memoryhub.long_term_memory.models import Memory
 from memoryhub.long_term_memory.queries import memories as queries
 from memoryhub.long_term_memory.queries import page_rows
+from memoryhub.long_term_memory.queries.policy import get_policy_book
 from memoryhub.long_term_memory.services import saved_filters
 from memoryhub.web import formats, memory_rows, paging
 from memoryhub.web.access import MemberRequest, member
+from memoryhub.web.charts.strengths import draw_strengths
 from memoryhub.web.context import COUNTS_KEPT_SECONDS, kept
 from memoryhub.web.htmx import wants_part
 from memoryhub.web.login import next_path
@@ -75,6 +77,7 @@ def memories(request: MemberRequest) -> HttpResponse:
         "notes": [SEARCH_NOTES[note] for note in narrowed.notes if note in SEARCH_NOTES],
         "curl": remember_with_curl(request),
         **_watch(filters, page, now),
+        **_strengths(request, filters, narrowed),
     }
     return render(request, "long_term_memory/memories.html", context)
 
@@ -146,6 +149,18 @@ def _shown(request: MemberRequest, memory: Memory, filters: MemoryFilters, now: 
     if request.GET.get("edit") == memory.public_id and request.principal.role != "viewer":
         return memory_rows.editing(row, memory.content)
     return row
+
+
+def _strengths(request: MemberRequest, filters: MemoryFilters, narrowed: Narrowed) -> dict[str, Any]:
+    """Return the bars of strength where they are asked for, and the address that opens or closes them."""
+    path, shown = reverse("memories"), request.GET.get("show") == "strengths"
+    if not shown:
+        return {"strengths_url": f"{path}?{filters.query_string([('show', 'strengths')])}"}
+    workspace = request.principal.workspace
+    policy = get_policy_book(workspace).base
+    bins = page_rows.count_by_strength(workspace, narrowed.wanted)
+    bars = draw_strengths(bins, fades=policy.fade_threshold, archives=policy.archive_threshold)
+    return {"strengths": bars, "strengths_url": filters.url(path)}
 
 
 def _watch(filters: MemoryFilters, page: paging.Page, now: datetime) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
@@ -143,6 +144,9 @@ def _initial(found: Memory, row: memory_rows.MemoryRow) -> dict[str, Any]:
         "kind": found.kind,
         "tags": ", ".join(tag.name for tag in row.tags),
         "valid_until": found.valid_until,
+        "valid_until_shown": timezone.localtime(found.valid_until).strftime("%Y-%m-%dT%H:%M")
+        if found.valid_until
+        else "",
     }
 
 

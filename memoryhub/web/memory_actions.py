@@ -112,7 +112,11 @@ def _facts(query: QueryDict) -> dict[str, Any]:
     form = EditMemoryForm(query)
     if not form.is_valid():
         raise errors.Invalid(" ".join(str(error) for errors_ in form.errors.values() for error in errors_))
-    return {name: form.cleaned_data[name] for name in ("subject", "kind", "tags", "valid_until")}
+    facts = {name: form.cleaned_data[name] for name in ("subject", "kind", "tags")}
+    shown = form.cleaned_data["valid_until_shown"]
+    if not shown or shown != query.get("valid_until"):
+        facts["valid_until"] = form.cleaned_data["valid_until"]
+    return facts
 
 
 def came_from(request: MemberRequest, default: str) -> str:

@@ -226,6 +226,23 @@ def test_a_fade_is_announced_with_its_date(viewer: Client, workspace: Workspace)
     assert row.strength < 0.5
 
 
+def test_strengths_are_drawn_when_they_are_asked_for(viewer: Client, workspace: Workspace) -> None:
+    for content, importance in (("weak", 0.2), ("strong", 0.9), ("strongest", 1.0)):
+        make_memory(workspace, content, agent="ops", importance=importance)
+    make_memory(workspace, "elsewhere", agent="writer")
+
+    closed = viewer.get("/memories?agent=ops")
+    bars = viewer.get(closed.context["strengths_url"]).context["strengths"]
+
+    assert "strengths" not in closed.context
+    assert {band.label: band.count for band in bars.bands if band.count} == {
+        "0.20 – 0.25": 1,
+        "0.90 – 0.95": 1,
+        "0.95 – 1.00": 1,
+    }
+    assert bars.summary == "1 of 3 memories are weaker than 0.3."
+
+
 def test_the_lists_of_what_fades_and_what_nobody_uses(viewer: Client, workspace: Workspace) -> None:
     now = clock.now()
     old = {"created_at": now - timedelta(days=200), "last_accessed_at": now - timedelta(days=120)}

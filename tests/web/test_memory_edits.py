@@ -1,5 +1,6 @@
 """Editing memories in place and on their page: what is saved, what is refused, and two people at one memory."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -193,6 +194,24 @@ def test_all_facts_are_edited_on_the_page(editor: Client, workspace: Workspace) 
     )
     assert saved.valid_until is not None
     assert saved.valid_until.isoformat() == "2030-01-02T03:04:00+00:00"
+
+
+def test_a_moment_that_nobody_touched_keeps_its_seconds(editor: Client, workspace: Workspace) -> None:
+    exact = datetime(2030, 1, 2, 3, 4, 56, 789, tzinfo=UTC)
+    memory = make_memory(workspace, valid_until=exact)
+    form = editor.get(f"/memories/{memory.public_id}?edit=1").context["edit_form"]
+
+    save(
+        editor,
+        memory,
+        content="New.",
+        kind="semantic",
+        valid_until="2030-01-02T03:04",
+        valid_until_shown=form.initial["valid_until_shown"],
+    )
+
+    saved = Memory.objects.get(pk=memory.pk)
+    assert (saved.content, saved.valid_until) == ("New.", exact)
 
 
 def test_undo_takes_the_change_back_and_leaves_later_ones_alone(editor: Client, workspace: Workspace) -> None:

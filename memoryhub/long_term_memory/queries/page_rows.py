@@ -7,7 +7,13 @@ from django.db.models import QuerySet
 from django.db.models.functions import Substr
 
 from memoryhub.long_term_memory.models import Memory, MemoryState, ReviewItem, ReviewState
-from memoryhub.long_term_memory.queries.memories import MemoryFilter, count_capped, filter_memories, list_memories
+from memoryhub.long_term_memory.queries.memories import (
+    COUNT_CAP,
+    MemoryFilter,
+    count_capped,
+    filter_memories,
+    list_memories,
+)
 from memoryhub.long_term_memory.queries.recall import checked, get_default_weights
 from memoryhub.long_term_memory.search import documents, engine
 from memoryhub.long_term_memory.search.request import INCLUDES, SEARCHABLE_STATES, SearchRequest
@@ -121,3 +127,12 @@ def find_by_text(workspace: Workspace, typed: str, *, limit: int) -> list[Memory
     newest = rows.order_by("-content_changed_at", "-id").values("pk")[:NEWEST_SEARCHED]
     found = rows.out_of_trash().filter(content__icontains=typed, pk__in=newest)
     return list(found.order_by("-content_changed_at", "-id")[:limit])
+
+
+def count_by_strength(workspace: Workspace, wanted: MemoryFilter, *, bins: int = 20) -> list[tuple[float, int]]:
+    """How many of the matching memories lie in each band of strength, (lower edge, count); of the newest up to the cap."""
+    rows = filter_memories(workspace, wanted).order_by("-content_changed_at", "-id")
+    counts = [0] * bins
+    for strength in rows.values_list("strength", flat=True)[:COUNT_CAP]:
+        counts[min(bins - 1, max(0, int(strength * bins)))] += 1
+    return [(index / bins, count) for index, count in enumerate(counts)]

@@ -60,7 +60,13 @@ class _FactsForm(_ContentForm):
 
 
 class EditMemoryForm(_FactsForm):
-    """What a person edits on the memory's page."""
+    """What a person edits on the memory's page.
+
+    `valid_until_shown` is what the field showed: browsers drop the seconds, and a moment that nobody touched must not
+    look changed.
+    """
+
+    valid_until_shown = forms.CharField(required=False, widget=forms.HiddenInput)
 
     field_order = ("content", "subject", "kind", "tags", "valid_until")
 
