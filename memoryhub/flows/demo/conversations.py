@@ -60,7 +60,6 @@ def tell_conversations(stage: Stage) -> None:
     for conversation in sorted(conversations, key=lambda one: one.at):
         timeline.at(conversation.at, conversation.play)
     timeline.play(stage)
-    note_carried_memories()  # as long as the requests' bodies are kept
 
 
 def _begins_at(stage: Stage, told: Json) -> datetime:
@@ -96,14 +95,21 @@ class Conversation:
         for turn in told["turns"]:
             self._turn(turn)
         self._flush()
+        self._record()
+        if "fork" in told:
+            with moment_of(self.stage, self.at):
+                self._fork(*told["fork"])
+
+    def _record(self) -> None:
+        """Record what was sent since the last time, and note which memories it carried while its body is kept."""
         with moment_of(self.stage, self.at):
             record_reports(
                 workspace=self.stage.workspace,
                 reports=[one.report for one in self.sent],
                 requests=[one.request for one in self.sent],
             )
-            if "fork" in told:
-                self._fork(*told["fork"])
+        note_carried_memories()
+        self.sent = []
 
     def _first_request(self) -> Request:
         told = self.told
@@ -127,6 +133,8 @@ class Conversation:
         for call in turn.get("calls", ()):
             reason = self._call(call, reason)
         self._send(turn["say"], reason)
+        if turn.get("mutate") == "recall_again":
+            self._record()
         self._message("assistant", turn["say"])
         for text in turn.get("remember", ()):
             self._remember(text)
