@@ -6,6 +6,7 @@ These paths stand before `/memories/{id}` in the table of routers.
 import re
 from contextlib import closing
 from io import BytesIO
+from itertools import chain, islice
 from typing import Annotated, Any, BinaryIO, Literal
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -150,8 +151,11 @@ def export(
         wanted=wanted.inside(request.principal.binding),
         with_versions=versions,
     )
+    # The first pieces are made before the answer begins: what goes wrong then still becomes a problem body. The second
+    # one comes from the database where the first is only a format's opening.
+    begun = list(islice(pieces, 2))
     response = StreamingHttpResponse(
-        (piece.encode() for piece in pieces), content_type=f"{chosen.media_type}; charset=utf-8"
+        (piece.encode() for piece in chain(begun, pieces)), content_type=f"{chosen.media_type}; charset=utf-8"
     )
     name = f"memories-{chosen.name}-{clock.now():%Y%m%d}{chosen.suffix}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'

@@ -139,3 +139,9 @@ def test_a_viewer_can_export_and_an_editor_can_import(viewer: Client, editor: Cl
     assert viewer.get("/api/v1/memories/export").status_code == 200
     assert viewer.post("/api/v1/memories/import", BODY, content_type="text/plain").status_code == 403
     assert editor.post("/api/v1/memories/import", BODY, content_type="text/plain").status_code == 200
+
+
+@pytest.mark.parametrize("query", ["agent=%00", "tag=%00", "session=%00", "format=mem0&user=%00"])
+def test_a_filter_that_no_database_can_hold_is_no_fault_of_the_hub(api: Any, query: str) -> None:
+    """SQLite finds nothing, PostgreSQL refuses: both before the answer begins."""
+    assert api.get(f"/memories/export?{query}").status_code in (200, 422)
