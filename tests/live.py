@@ -121,8 +121,8 @@ def running_hub(**extra: str) -> Iterator[Hub]:
     """Serve a fresh hub with a key of every scope but admin's."""
     with tempfile.TemporaryDirectory(prefix="memoryhub-live-") as folder:
         hub = Hub(folder, **extra)
-        hub.start()
         try:
+            hub.start()
             hub.key = hub.make_key()
             yield hub
         finally:
