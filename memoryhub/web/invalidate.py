@@ -36,7 +36,7 @@ SELECTOR_WORDS = {
     "params_hash": gettext_lazy("Parameters"),
     "tool_or_tag": gettext_lazy("Tool or tag"),
 }
-SHOWN = 50
+SHOWN = 20
 
 
 class NothingNamed(errors.Invalid):

@@ -33,7 +33,7 @@ class ToolRow:
     figures: pages.ToolFigures
     state: Any
     tone: str
-    verdict: str
+    verdict: list[str]
     verdict_tone: str
     top_miss: Any
     top_miss_name: Any
@@ -87,13 +87,13 @@ def _tool_row(figures: pages.ToolFigures) -> ToolRow:
     )
 
 
-def _verdict(figures: pages.ToolFigures) -> tuple[str, str]:
-    """Say whether caching the tool pays, in one sentence with its figures."""
+def _verdict(figures: pages.ToolFigures) -> tuple[list[str], str]:
+    """Say what caching the tool costs and saves, a line each, and whether that is good."""
     if figures.pays is None or figures.policy is None or not figures.policy.cacheable:
-        return "", ""
+        return [], ""
     costs, saves = _milliseconds(figures.lookup_ms or 0), _milliseconds(figures.saves_ms_a_call or 0)
-    text = _("costs %(costs)s a call and saves %(saves)s") % {"costs": costs, "saves": saves}
-    return text, "good" if figures.pays else "bad"
+    lines = [_("costs %(time)s a call") % {"time": costs}, _("saves %(time)s a call") % {"time": saves}]
+    return lines, "good" if figures.pays else "bad"
 
 
 def _milliseconds(value: float) -> str:

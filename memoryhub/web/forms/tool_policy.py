@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from memoryhub.invalidation.strategies import STRATEGIES
 from memoryhub.session_cache.models import ToolPolicy
 from memoryhub.session_cache.services.policies import PolicyChoice
+from memoryhub.web.forms import HubForm
 
 STRATEGY_WORDS = {
     "hybrid": _("hybrid: all that the result knows about itself"),
@@ -18,6 +19,11 @@ STRATEGY_WORDS = {
     "manual": _("manual: until somebody says otherwise"),
 }
 SCOPE_WORDS = {"session": _("each session has its own"), "workspace": _("shared by all sessions")}
+
+
+def _shown(value: Any) -> Any:
+    """Return a whole number without its decimals."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class WordsField(forms.CharField):
@@ -31,7 +37,7 @@ class WordsField(forms.CharField):
         return ", ".join(value) if isinstance(value, list | tuple) else value
 
 
-class ToolPolicyForm(forms.Form):
+class ToolPolicyForm(HubForm):
     """What may be done with a tool's results."""
 
     cacheable = forms.BooleanField(
@@ -72,7 +78,7 @@ class ToolPolicyForm(forms.Form):
         """Return the form with the policy's values, or the defaults of a new one."""
         if policy is None:
             return cls(initial={"cacheable": False, "strategy": "hybrid", "scope": "session"})
-        return cls(initial={name: getattr(policy, name) for name in cls.base_fields})
+        return cls(initial={name: _shown(getattr(policy, name)) for name in cls.base_fields})
 
     def choice(self, before: ToolPolicy | None) -> PolicyChoice:
         """Return the policy as it was chosen; what the form does not show stays as it was."""
