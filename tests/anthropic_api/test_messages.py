@@ -203,7 +203,7 @@ def test_a_conversation_is_diagnosed_as_it_is_recorded(hub: Hub, client: anthrop
     found = {row[0]: row[1:] for row in rows(hub, query, session)}
     assert found[two.id][:2] == ("hit", "none")
     assert found[two.id][5] == 1  # the provider saw no change either
-    assert found[three.id] == ("miss", "system_changed", "system[0].text", "text", "system_changed", 1, "")
+    assert found[three.id] == ("miss", "system_changed", "system[0].text", "timestamp", "system_changed", 1, "")
     kept = rows(
         hub, f"SELECT count(*) FROM prompt_cache_requestfingerprint d {joined} AND kept_body IS NOT NULL", session
     )
