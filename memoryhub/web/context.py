@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.cache import cache
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.functional import SimpleLazyObject, cached_property
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
@@ -104,17 +104,11 @@ class Shell:
     @cached_property
     def sections(self) -> list[MenuSection]:
         counts = self._counts()
-        return [
-            MenuSection(slug, title, [item for entry in items if (item := self._item(entry, counts))])
-            for slug, title, items in MENU
-        ]
+        return [MenuSection(slug, title, [self._item(entry, counts) for entry in items]) for slug, title, items in MENU]
 
-    def _item(self, entry: _Item, counts: dict[str, int]) -> MenuItem | None:
+    def _item(self, entry: _Item, counts: dict[str, int]) -> MenuItem:
         name, label, icon = entry
-        try:
-            url = reverse(name)
-        except NoReverseMatch:
-            return None
+        url = reverse(name)
         path = self._request.path
         current = path == url or (url != "/" and path.startswith(f"{url}/"))
         number = counts.get(name, 0)
@@ -170,18 +164,11 @@ class Shell:
 
     @property
     def memories_url(self) -> str:
-        return path_of("memories")
+        return reverse("memories")
 
     @property
     def search_url(self) -> str:
-        return path_of("search")
-
-
-def path_of(name: str) -> str:
-    try:
-        return reverse(name)
-    except NoReverseMatch:
-        return f"/{name}"
+        return reverse("search")
 
 
 def kept(key: str, seconds: int, make: Callable[[], Any]) -> Any:

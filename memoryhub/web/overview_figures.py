@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from memoryhub.long_term_memory.queries import page_rows
@@ -12,7 +13,6 @@ from memoryhub.prompt_cache.queries import Sums, build_report
 from memoryhub.session_cache.queries.tool_results import summarize_tools
 from memoryhub.web import formats
 from memoryhub.web.charts import spark
-from memoryhub.web.context import path_of
 from memoryhub.web.report import Kpi
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.queries import count_sessions
@@ -42,7 +42,7 @@ def _short_term(workspace: Workspace, now: datetime) -> Layer:
     by_day = {row.keys["day"]: row.sums for row in report.rows}
     series = [by_day.get(first + timedelta(days=index), Sums()) for index in range(2 * WEEK_DAYS)]
     week, before, this_day = _added(series[WEEK_DAYS:]), _added(series[:WEEK_DAYS]), series[-1]
-    href = f"{path_of('report')}?range=7d"
+    href = f"{reverse('report')}?range=7d"
     kpis = [
         _cost(week, before, this_day, series[WEEK_DAYS:], href),
         Kpi(
@@ -100,13 +100,13 @@ def _medium_term(workspace: Workspace, now: datetime) -> Layer:
     total = count_sessions(workspace)
     rate = _("%(rate)s of look-ups") % {"rate": formats.percent(hits / (hits + misses))} if hits + misses else ""
     kpis = [
-        Kpi(_("Tool results from the cache"), formats.count(hits), rate, href=path_of("tool_cache")),
-        Kpi(_("Tool time saved"), formats.duration(saved) if hits else formats.NOTHING, href=path_of("tool_cache")),
+        Kpi(_("Tool results from the cache"), formats.count(hits), rate, href=reverse("tool_cache")),
+        Kpi(_("Tool time saved"), formats.duration(saved) if hits else formats.NOTHING, href=reverse("tool_cache")),
         Kpi(
             _("Sessions, 7 days"),
             formats.capped_count(active),
             _note_of_all(total, active),
-            href=path_of("sessions"),
+            href=reverse("sessions"),
         ),
     ]
     return Layer("medium-term", _("Medium term"), kpis, not tools and not total)
@@ -119,7 +119,7 @@ def _note_of_all(total: int, shown: int) -> str:
 def _long_term(workspace: Workspace, now: datetime) -> Layer:
     figures = page_rows.summarize_list(workspace, now)
     new = page_rows.count_new(workspace, now - timedelta(days=WEEK_DAYS))
-    url = path_of("memories")
+    url = reverse("memories")
     kpis = [
         Kpi(
             _("Memories"),
@@ -132,7 +132,7 @@ def _long_term(workspace: Workspace, now: datetime) -> Layer:
             _("Wait for review"),
             formats.capped_count(figures.in_review),
             _("nothing to decide") if not figures.in_review else "",
-            href=path_of("review"),
+            href=reverse("review"),
         ),
     ]
     return Layer("long-term", _("Long term"), kpis, not figures.active and not page_rows.has_any(workspace))

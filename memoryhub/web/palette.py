@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -47,10 +47,7 @@ def _pages(wanted: str) -> list[Entry]:
         with translation.override("en"):
             english = str(label).casefold()
         if wanted in str(label).casefold() or wanted in english:
-            try:
-                found.append(Entry(str(label), reverse(name), str(title)))
-            except NoReverseMatch:
-                continue
+            found.append(Entry(str(label), reverse(name), str(title)))
     return found
 
 

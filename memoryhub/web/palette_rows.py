@@ -2,11 +2,11 @@
 
 from urllib.parse import quote
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from memoryhub.long_term_memory.queries.page_rows import find_by_text
 from memoryhub.web import formats
-from memoryhub.web.context import path_of
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.queries import find_sessions
 
@@ -18,7 +18,7 @@ def find(workspace: Workspace, typed: str, limit: int) -> list[tuple[str, list[R
     """Return (group, rows) for what was typed; the last row of the memories leads on to the whole search."""
     search = (
         _("Search all memories for “%(text)s”") % {"text": typed[:60]},
-        f"{path_of('memories')}?q={quote(typed)}",
+        f"{reverse('memories')}?q={quote(typed)}",
         "",
     )
     return [
@@ -31,7 +31,7 @@ def _memories(workspace: Workspace, typed: str, limit: int) -> list[Row]:
     return [
         (
             _around(memory.content, typed),
-            f"{path_of('memories')}/{quote(memory.public_id, safe='')}",
+            f"{reverse('memories')}/{quote(memory.public_id, safe='')}",
             formats.ago(memory.content_changed_at),
         )
         for memory in find_by_text(workspace, typed, limit=limit)

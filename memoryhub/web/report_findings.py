@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from memoryhub.common import clock
@@ -12,7 +13,6 @@ from memoryhub.prompt_cache.queries import Span, first_byte_times, sum_unread_wr
 from memoryhub.prompt_cache.queries.miss_causes import CauseSum, sum_misses_by_cause
 from memoryhub.web import formats
 from memoryhub.web.cause_words import cause_name
-from memoryhub.web.context import path_of
 from memoryhub.web.ranges import DayRange
 from memoryhub.workspaces.models import Workspace
 
@@ -52,7 +52,7 @@ def find(workspace: Workspace, days: DayRange) -> Findings:
 
 
 def _advice(one: CauseSum, days: DayRange) -> Advice:
-    href = f"{path_of('doctor')}?cause={one.cause}&from={days.first.isoformat()}&to={days.last.isoformat()}"
+    href = f"{reverse('doctor')}?cause={one.cause}&from={days.first.isoformat()}&to={days.last.isoformat()}"
     count = _("%(n)s misses") % {"n": formats.count(one.count)}
     return Advice(cause_name(one.cause), _(fix_for(one.cause, None, None, None)), count, one.missed_usd, href)
 
