@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.refresh_vs_ccusage import install_ccusage
-from tests.bench.throwaway import throwaway_hub
+from tests.bench.throwaway import show, throwaway_hub
 
 PACKAGES = ("litellm==1.110.2", "tokenbill==0.2.0")
 # Which of our rules a difference comes from; a case that differs and is not named here is a fault.
@@ -49,17 +49,18 @@ WHY = {
 
 def main() -> None:
     if not shutil.which("npm"):
-        print(json.dumps({"figure": "compare_totals", "skipped": "npm is not installed"}))
+        show("unexplained_differences", -1, "cases", "<= 0", skipped="npm is not installed")
         return
     with tempfile.TemporaryDirectory(prefix="memoryhub-bench-") as name, throwaway_hub():
         folder = Path(name)
         ccusage = install_ccusage(folder / "npm")
         prices, tokenbill = fetch_packages(folder / "packages")
         unexplained = 0
-        for number, row in enumerate(compare_cases(folder, ccusage, tokenbill, prices)):
-            unexplained += not row["same"] and not row["why"]
-            print(json.dumps({"case": number, **row}), flush=True)
-        print(json.dumps({"figure": "unexplained_differences", "value": unexplained, "unit": "cases", "goal": "<= 0"}))
+        for row in compare_cases(folder, ccusage, tokenbill, prices):
+            explained = row["same"] or bool(row["why"])
+            unexplained += not explained
+            show("same_or_explained", int(explained), "case", ">= 1", **row)
+        show("unexplained_differences", unexplained, "cases", "<= 0")
 
 
 def fetch_packages(folder: Path) -> tuple[dict[str, Any], Path]:
@@ -100,7 +101,7 @@ def compare_cases(folder: Path, ccusage: list[str], tokenbill: Path, prices: dic
             and theirs["ccusage_tokens"] == ours["tokens"]
         )
         yield {
-            "name": name,
+            "case": name,
             **{key: plain(value) for key, value in (*ours.items(), *theirs.items())},
             "same": same,
             "why": "" if same else WHY.get(name, ""),
