@@ -6,13 +6,12 @@ Judging is low (invalidation/strategies), announcing is here. Today one room dro
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db import transaction
-
 from memoryhub.audit.services import record_event
 from memoryhub.invalidation.domain.selector import Selector
 from memoryhub.invalidation.models import InvalidationRecord
 from memoryhub.invalidation.services import Announcement, open_epoch, record_invalidation
 from memoryhub.session_cache.services import invalidate as tool_results
+from memoryhub.session_cache.services.transactions import write_transaction
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.principals import Actor
 
@@ -36,7 +35,7 @@ def announce(*, workspace: Workspace, announcement: Announcement) -> Outcome:
 
     It is logged even when it drops nothing: a value that is being computed right now may be touched by it.
     """
-    with transaction.atomic():
+    with write_transaction():
         epoch = open_epoch(workspace)
         dropped = tool_results.drop_selected(workspace=workspace, selector=announcement.selector)
         record = record_invalidation(

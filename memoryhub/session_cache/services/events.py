@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection, transaction
+from django.db import connection
 
 from memoryhub.common import clock, errors, ids
 from memoryhub.session_cache.domain.context_window import call_ids
@@ -14,6 +14,7 @@ from memoryhub.session_cache.domain.event_tree import NOTE, BrokenBatch, Link, N
 from memoryhub.session_cache.models import SessionEvent, SessionTree
 from memoryhub.session_cache.queries import tree as tree_queries
 from memoryhub.session_cache.queries.blobs import raw_contents_of
+from memoryhub.session_cache.services.transactions import write_transaction
 from memoryhub.session_cache.services.tree_writer import NewEvent, TreeWriter, lock_tree
 from memoryhub.workspaces.models import Session, Workspace
 from memoryhub.workspaces.services import ensure_session
@@ -89,7 +90,7 @@ def append_events(*, session: Session, events: Sequence[GivenEvent], expected_he
     if len(given) != len(events):
         raise BrokenParents("The same id stands twice in this batch.")
     fresh = {event_id: _new_event(event_id, event) for event_id, event in given.items()}
-    with transaction.atomic():
+    with write_transaction():
         tree = lock_tree(session)
         _check_head(tree, expected_head)
         named = [event_id for event_id, event in given.items() if event.id]  # ids made here are new
@@ -229,7 +230,7 @@ class Rewound:
 
 def rewind(*, session: Session, to: str) -> Rewound:
     """Move the head to an event of the session; nothing is copied or deleted."""
-    with transaction.atomic():
+    with write_transaction():
         tree = lock_tree(session)
         target = _place_to_go(session, tree, to)
         old_path, node = tree.full_path, tree_queries.node_of(target)
@@ -260,7 +261,7 @@ def _place_to_go(session: Session, tree: SessionTree | None, event_id: str) -> S
 
 def fork_session(*, workspace: Workspace, session: Session, at: str | None, sid: str) -> Session:
     """Start a session that shares the past of an event (default: the head). Costs three rows, whatever the past's length."""
-    with transaction.atomic():
+    with write_transaction():
         tree = tree_queries.find_tree(session)
         event = _place_to_go(session, tree, at) if at else tree_queries.head_event(tree)
         if event is None:

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 
-from django.db import transaction
-
 from memoryhub.session_cache.domain.event_tree import NOTE, Node
 from memoryhub.session_cache.domain.transcript_events import ImportedEvent
 from memoryhub.session_cache.models import SessionEvent, SessionTree
 from memoryhub.session_cache.queries import tree as tree_queries
+from memoryhub.session_cache.services.transactions import write_transaction
 from memoryhub.session_cache.services.tree_writer import NewEvent, TreeWriter, lock_tree
 from memoryhub.workspaces.models import Session, Workspace
 
@@ -51,7 +50,7 @@ def import_events(*, workspace: Workspace, session: Session, events: Iterable[Im
     report = ImportReport()
     waiting = iter(events)
     while chunk := list(islice(waiting, CHUNK)):
-        with transaction.atomic():
+        with write_transaction():
             _import_chunk(session, chunk, report)
     return report
 

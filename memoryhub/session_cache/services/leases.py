@@ -8,11 +8,10 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import transaction
-
 from memoryhub.common import clock
 from memoryhub.invalidation.queries import get_epoch
 from memoryhub.session_cache.models import ToolKey
+from memoryhub.session_cache.services.transactions import write_transaction
 
 LEASE_SECONDS = 60.0
 MAX_LEASE_SECONDS = 600.0
@@ -30,7 +29,7 @@ def take_lease(*, workspace_id: int, key: str, seconds: float = LEASE_SECONDS, t
     """Take the key's lease, or renew it with its token; where another caller holds it, return when theirs runs out."""
     now = clock.now()
     until = now + timedelta(seconds=min(max(seconds, 1.0), MAX_LEASE_SECONDS))
-    with transaction.atomic():
+    with write_transaction():
         ToolKey.objects.bulk_create(
             [ToolKey(workspace_id=workspace_id, key=key, updated_at=now)], ignore_conflicts=True
         )

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 
 from memoryhub.common import clock, errors
 from memoryhub.invalidation import services as invalidation
@@ -31,6 +31,7 @@ from memoryhub.session_cache.services.calls import ToolCall
 from memoryhub.session_cache.services.entries import Doomed, doomed, remove_entries
 from memoryhub.session_cache.services.leases import release_lease
 from memoryhub.session_cache.services.policies import check_seconds
+from memoryhub.session_cache.services.transactions import write_transaction
 from memoryhub.workspaces.models import Session
 
 EVICT_AT_MOST = 5000  # entries in one request; far more than one entry of a fifth of the capacity needs
@@ -109,7 +110,7 @@ def _store_by_policy(session: Session, call: ToolCall, given: ToolValue, policy:
     if data is None:
         return _refused(session, call, key, given, Refusal.UNCACHEABLE)
     try:
-        with transaction.atomic():
+        with write_transaction():
             return _store(session, call, policy, key, data, given)
     except _Refused as refused:
         return _refused(session, call, key, given, refused.refusal)
@@ -127,7 +128,7 @@ def _refused(session: Session, call: ToolCall, key: str, given: ToolValue, refus
     workspace_id = session.workspace_id
     usage.note_refusal(workspace_id=workspace_id, session_id=session.pk, tool=call.tool)
     if refusal is not Refusal.STALE_LEASE:
-        with transaction.atomic():
+        with write_transaction():
             old = ToolResult.objects.filter(workspace_id=workspace_id, key=key)
             rows = old.values_list("pk", "space_id", "key", "size_bytes")
             remove_entries(workspace_id=workspace_id, entries=doomed(rows), gone="")
@@ -327,7 +328,7 @@ def _write(entry: ToolResult, given: ToolValue, facts: PutFacts) -> None:
 
 def remove_tool_result(*, entry: ToolResult) -> None:
     """Remove one entry by hand."""
-    with transaction.atomic():
+    with write_transaction():
         remove_entries(
             workspace_id=entry.workspace_id,
             entries=[Doomed(entry.pk, entry.space_id, entry.key, entry.size_bytes)],
@@ -349,7 +350,7 @@ def sweep_expired(*, limit: int = 5000) -> int:
     removed = 0
     for workspace_id, entries in by_workspace.items():
         for start in range(0, len(entries), 500):  # a writer waits for one small transaction at the most
-            with transaction.atomic():
+            with write_transaction():
                 batch: Sequence[Doomed] = entries[start : start + 500]
                 removed += remove_entries(workspace_id=workspace_id, entries=batch, gone=ToolKey.Gone.EXPIRED)
     return removed

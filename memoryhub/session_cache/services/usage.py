@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import F
 
 from memoryhub.common import clock
 from memoryhub.session_cache.domain.eviction import DEFAULT_COST_MS, POLICIES, Facts, moving_average
 from memoryhub.session_cache.models import ToolPolicy, ToolResult, ToolUsage
+from memoryhub.session_cache.services.transactions import write_transaction
 from memoryhub.workspaces.models import Session
 
 logger = logging.getLogger(__name__)
@@ -119,7 +120,7 @@ def flush() -> None:
         if not (usage or hits or costs):
             return
         try:
-            with transaction.atomic():
+            with write_transaction():
                 _store_usage(usage)
                 _store_hits(hits)
                 _store_costs(costs)
