@@ -15,6 +15,7 @@ from memoryhub.long_term_memory.queries.files import (
     get_file,
     list_files,
 )
+from memoryhub.long_term_memory.queries.memories import MemoryFilter, filter_memories
 from memoryhub.long_term_memory.services.editing import edit_memory
 from memoryhub.long_term_memory.services.files import (
     MovedIntoItself,
@@ -247,3 +248,15 @@ def test_sizes_are_bytes(writer: Writer) -> None:
     create_file(writer=writer, scope=SCOPE, path="/a", content="深色 é")
 
     assert files_of(find_scope_row(writer.workspace, SCOPE)).get().size_bytes == len("深色 é".encode())  # type: ignore[attr-defined]
+
+
+def test_a_path_prefix_takes_letters_as_they_are(writer: Writer) -> None:
+    make(writer, "/Notes/a", "/notes/b", "/notes%/c", "/notes_/d")
+
+    def found(prefix: str) -> set[str | None]:
+        rows = filter_memories(writer.workspace, MemoryFilter(path_prefix=prefix))
+        return set(rows.values_list("path", flat=True))
+
+    assert found("/notes/") == {"/notes/b"}
+    assert found("/notes%") == {"/notes%/c"}
+    assert found("/n") == {"/notes/b", "/notes%/c", "/notes_/d"}

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet
+from django.db.models.functions import Substr
 
 from memoryhub.common import errors
 from memoryhub.common.keyset import COUNT_CAP, count_capped
@@ -117,7 +118,9 @@ def filter_memories(workspace: Workspace, wanted: MemoryFilter, *, by_scope: boo
     }
     rows = rows.filter(**{name: value for name, value in simple.items() if value is not None})
     if wanted.path_prefix is not None:
-        rows = rows.filter(path__startswith=wanted.path_prefix)
+        # Compared as text: SQLite's LIKE would take /Notes/ for /notes/ as well.
+        start = Substr("path", 1, len(wanted.path_prefix))
+        rows = rows.alias(path_start=start).filter(path_start=wanted.path_prefix)
     if wanted.superseded is not None:
         rows = rows.filter(superseded_at__isnull=not wanted.superseded)
     if wanted.rated_harmful:
