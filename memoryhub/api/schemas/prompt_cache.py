@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from ninja import Field, Schema
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict
 
 from memoryhub.api.schemas.base import InShape
 from memoryhub.prompt_cache.domain import money
@@ -34,8 +34,29 @@ Text200 = Annotated[str, _MISSING, Field(max_length=200)]  # null is "not said"
 Text500 = Annotated[str, _MISSING, Field(max_length=500)]
 
 
+_USAGE_EXAMPLE = {
+    "message_id": "msg_1",
+    "model": "claude-opus-5-5",
+    "started_at": "2026-11-10T10:00:00Z",
+    "session": "s1",
+    "agent": "main",
+    "project": "web",
+    "user": "ana",
+    "usage": {
+        "input_tokens": 3,
+        "output_tokens": 5000,
+        "cache_creation_input_tokens": 10000,
+        "cache_read_input_tokens": 20000,
+        "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 10000},
+    },
+}
+_PRICE_EXAMPLE = {"model": "claude-opus-9", "input_usd": "4", "output_usd": "20", "valid_from": "2026-11-01"}
+
+
 class UsageIn(InShape):
     """One model response. `message_id` (or else `request_id`) names it; sending it again changes nothing."""
+
+    model_config = ConfigDict(json_schema_extra={"example": _USAGE_EXAMPLE})
 
     message_id: Text200 = ""
     request_id: Text200 = ""
@@ -138,6 +159,8 @@ Usd = Annotated[Decimal, BeforeValidator(_decimal), Field(ge=0, le=100_000, max_
 
 class PriceIn(InShape):
     """USD per million tokens. Cache prices that are left out follow the usual ratios: 1.25, 2 and 0.1 times the input."""
+
+    model_config = ConfigDict(json_schema_extra={"example": _PRICE_EXAMPLE})
 
     model: str = Field(min_length=1, max_length=200)
     input_usd: Usd
