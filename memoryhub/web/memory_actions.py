@@ -123,12 +123,10 @@ def came_from(request: MemberRequest, default: str) -> str:
     """Return the page of ours that the form was on: as it says itself, as htmx says, or as the browser says."""
     if request.POST.get("next"):
         return next_path(request, default)
-    if request.htmx.current_url_abs_path:
-        return str(request.htmx.current_url_abs_path)
-    referer = urlsplit(request.headers.get("Referer", ""))
-    if referer.netloc == request.get_host() and referer.path.startswith("/") and not referer.path.startswith("//"):
-        return f"{referer.path}?{referer.query}" if referer.query else referer.path
-    return default
+    address = urlsplit(request.htmx.current_url or request.headers.get("Referer", ""))
+    if address.netloc != request.get_host() or not address.path.startswith("/") or address.path.startswith("//"):
+        return default
+    return f"{address.path}?{address.query}" if address.query else address.path
 
 
 def _list_of(request: MemberRequest) -> MemoryFilters:
