@@ -8,9 +8,10 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from memoryhub.common import errors
+from memoryhub.flows.extract import request_extraction
 from memoryhub.flows.rewind import preview_rewind_session, retire_memories, rewind_session
 from memoryhub.session_cache.domain.event_tree import Node, Path
 from memoryhub.session_cache.models import SessionEvent
@@ -250,3 +251,13 @@ def fork(request: MemberRequest, sid: str) -> HttpResponse:
         "summary": summary,
     }
     return render(request, "session_cache/fork.html", context, status=422 if problem else 200)
+
+
+@require_POST
+@member("editor")
+def extract(request: MemberRequest, sid: str) -> HttpResponse:
+    """Have the session read for what is worth remembering; candidates wait in the review inbox."""
+    found = get_session(request.principal, sid)
+    job = request_extraction(principal=request.principal, sid=found.sid, at=request.POST.get("at") or None)
+    messages.success(request, _("What is found waits in the review inbox."))
+    return redirect("job", public_id=job.public_id)

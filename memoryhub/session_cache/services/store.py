@@ -258,7 +258,7 @@ def _entry(
     depends_on = [dependency.as_dict() for dependency in given.depends_on]
     return ToolResult(
         workspace_id=session.workspace_id,
-        space_id=facts.space_id,
+        space_id=facts.space_id or 0,
         session_id=session.pk,
         key=key,
         tool=call.tool,
