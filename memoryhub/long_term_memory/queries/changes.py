@@ -69,5 +69,5 @@ def list_excerpts_of_changes(change_sets: Sequence[ChangeSet], *, characters: in
     return {
         row.change_set_id: row.start[:characters] + ("…" if len(row.start) > characters else "")
         for row in rows.defer("content", "facts")
-        if row.start
+        if row.start and row.change_set_id is not None
     }

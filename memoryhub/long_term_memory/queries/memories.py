@@ -96,7 +96,9 @@ def filter_memories(workspace: Workspace, wanted: MemoryFilter, *, by_scope: boo
     `by_scope` is for filters that name a small scope: its scopes belong to the workspace, and saying so once more makes
     SQLite walk the workspace instead of the scope.
     """
-    rows: MemoryQuerySet = Memory.objects.all() if by_scope and wanted.scope else Memory.objects.filter(workspace=workspace)
+    rows: MemoryQuerySet = (
+        Memory.objects.all() if by_scope and wanted.scope else Memory.objects.filter(workspace=workspace)
+    )
     rows = rows.filter(state__in=wanted.states) if wanted.states else rows.out_of_trash()
     if wanted.scope:
         rows = rows.filter(scope__in=Scope.objects.filter(workspace=workspace, **wanted.scope.named()))

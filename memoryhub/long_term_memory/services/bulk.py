@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from django.db import connection, transaction
 
 from memoryhub.common import clock
-from memoryhub.long_term_memory.models import Memory, MemoryState, Tag
+from memoryhub.long_term_memory.models import MemoryState, Tag
 from memoryhub.long_term_memory.queries.memories import EmptyFilter, MemoryFilter, filter_memories
 from memoryhub.long_term_memory.services import drafting
 from memoryhub.long_term_memory.services import revisions as revising
+from memoryhub.long_term_memory.services.clashes import find_path_twins, find_text_twins
 from memoryhub.long_term_memory.services.editing import apply_changes
 from memoryhub.long_term_memory.services.forgetting import close_reviews
 from memoryhub.long_term_memory.services.writer import BulkResult, InvalidMemory, MemoryChanges, UnknownMemory, Writer
@@ -91,16 +92,14 @@ def _apply(revisions: Sequence[revising.Revision], action: BulkAction, writer: W
     """Set the action on every revision; what can't be done is listed with its reason."""
     now = clock.now()
     changes = _changes_of(action)
-    taken: set[tuple[int, str]] = set()
+    taken = _restore(revisions) if action.restore else {}
     skipped = []
     for revision in revisions:
         memory = revision.memory
+        if memory.pk in taken:
+            skipped.append({"id": memory.public_id, "reason": taken[memory.pk]})
+            continue
         try:
-            if action.restore:
-                reason = _restore(revision, taken)
-                if reason:
-                    skipped.append({"id": memory.public_id, "reason": reason})
-                    continue
             apply_changes(revision, changes, writer, now)
         except InvalidMemory as error:
             skipped.append({"id": memory.public_id, "reason": error.detail})
@@ -121,25 +120,20 @@ def _changes_of(action: BulkAction) -> MemoryChanges:
     return MemoryChanges(add_tags=action.add_tags, remove_tags=action.remove_tags, **given)  # type: ignore[arg-type]
 
 
-def _restore(revision: revising.Revision, taken: set[tuple[int, str]]) -> str:
-    """Bring one memory back; returns why not where its place is taken."""
-    memory = revision.memory
-    if memory.state in (MemoryState.ACTIVE, MemoryState.FADING):
-        return ""
-    place = (memory.scope_id, memory.path or memory.content_sha256)
-    others = Memory.objects.filter(scope_id=memory.scope_id).out_of_trash().exclude(pk=memory.pk)
-    twin = (
-        others.filter(path=memory.path)
-        if memory.path
-        else others.filter(content_sha256=memory.content_sha256, dedupe_key__isnull=False)
-    )
-    if memory.state == MemoryState.FORGOTTEN and (place in taken or twin.exists()):
-        return "its path is taken" if memory.path else "the same text stands there already"
-    taken.add(place)
-    revising.set_state(revision, MemoryState.ACTIVE, clock.now())
-    revision.operation = "modified"
-    revision.restart_curve = True
-    return ""
+def _restore(revisions: Sequence[revising.Revision]) -> dict[int, str]:
+    """Bring memories back from archive and trash; returns by row id why not, where their place is taken."""
+    now = clock.now()
+    coming = [r for r in revisions if r.memory.state in (MemoryState.ARCHIVED, MemoryState.FORGOTTEN)]
+    for revision in coming:
+        revising.set_state(revision, MemoryState.ACTIVE, now)
+        revision.operation = "modified"
+        revision.restart_curve = True
+        revising.identify(revision.memory)
+    memories = [revision.memory for revision in coming]
+    return {
+        **dict.fromkeys(find_text_twins(memories), "the same text stands there already"),
+        **dict.fromkeys(find_path_twins(memories), "its path is taken"),
+    }
 
 
 def rename_tag(*, writer: Writer, old: str, new: str) -> BulkResult:

@@ -10,6 +10,7 @@ from memoryhub.common import clock, errors
 from memoryhub.long_term_memory.models import Memory, MemoryState, MemoryVersion, Operation
 from memoryhub.long_term_memory.queries.policy import read_policy_book
 from memoryhub.long_term_memory.services import revisions as revising
+from memoryhub.long_term_memory.services.clashes import find_path_twins, find_text_twins
 from memoryhub.long_term_memory.services.decaying import redraw_under, store_rules
 from memoryhub.long_term_memory.services.editing import take_form
 from memoryhub.long_term_memory.services.forgetting import close_reviews
@@ -152,19 +153,12 @@ def _take_back(revision: revising.Revision, row: MemoryVersion | None, first: in
 
 def _drop_clashes(kept: list[revising.Revision]) -> list[dict[str, str]]:
     """Leave alone what can't go back because its path or text was taken meanwhile."""
-    skipped = []
-    for revision in list(kept):
-        memory = revision.memory
-        if memory.state == MemoryState.FORGOTTEN or not revision.changed:
-            continue
-        revising.identify(memory)
-        others = Memory.objects.filter(scope_id=memory.scope_id).exclude(pk=memory.pk)
-        taken = (
-            others.out_of_trash().filter(path=memory.path).exists()
-            if memory.path
-            else memory.dedupe_key is not None and others.filter(dedupe_key=memory.dedupe_key).exists()
-        )
-        if taken:
-            kept.remove(revision)
-            skipped.append({"id": memory.public_id, "reason": "its place was taken meanwhile"})
-    return skipped
+    coming = [r for r in kept if r.memory.state != MemoryState.FORGOTTEN and r.changed]
+    for revision in coming:
+        revising.identify(revision.memory)
+    memories = [revision.memory for revision in coming]
+    taken = {**find_text_twins(memories), **find_path_twins(memories)}
+    kept[:] = [revision for revision in kept if revision.memory.pk not in taken]
+    return [
+        {"id": memory.public_id, "reason": "its place was taken meanwhile"} for memory in memories if memory.pk in taken
+    ]

@@ -31,6 +31,7 @@ from memoryhub.long_term_memory.queries.policy import facts_of_curve, get_policy
 from memoryhub.long_term_memory.rows import execute_many, insert_rows, light_row, update_memories
 from memoryhub.long_term_memory.search import documents, embedders
 from memoryhub.long_term_memory.search.index import term_index
+from memoryhub.long_term_memory.services.clashes import find_text_twins
 from memoryhub.long_term_memory.services.places import check_places
 from memoryhub.long_term_memory.services.writer import ChangedMeanwhile, TextTaken, Writer
 from memoryhub.workspaces.models import Workspace
@@ -210,7 +211,7 @@ def commit(
         memory.version += 1
         redraw(memory, revision.tags, book, now)
         identify(memory)
-    _refuse_clashes(writer.workspace, changed)
+    _refuse_clashes(changed)
     for start in range(0, len(changed), CHUNK):
         chunk = changed[start : start + CHUNK]
         if not update_memories([revision.memory for revision in chunk], UPDATED):
@@ -221,29 +222,21 @@ def commit(
     return opened
 
 
-def _refuse_clashes(workspace: Workspace, revisions: Sequence[Revision]) -> None:
+_PLACING = frozenset({"path", "scope", "state"})
+_TELLING_APART = _PLACING | {"subject", "superseded_by", "valid_from", "valid_until"}
+
+
+def _refuse_clashes(revisions: Sequence[Revision]) -> None:
     """Say in words what the unique constraints would refuse: a path or a text that stands in the scope already."""
-    mine = [revision.memory.pk for revision in revisions]
-    placed: list[Memory] = []
+    placed, told = [], []
     for revision in revisions:
-        memory = revision.memory
-        facts = revision.changed_facts
-        others = Memory.objects.filter(workspace=workspace, scope_id=memory.scope_id).exclude(pk__in=mine[:CHUNK])
-        if memory.path is not None and {"path", "scope", "state"} & set(facts) and memory.state != "forgotten":
+        memory, facts = revision.memory, set(revision.changed_facts)
+        if memory.path is not None and memory.state != MemoryState.FORGOTTEN and facts & _PLACING:
             placed.append(memory)
-        moved = revision.content_changed or {
-            "scope",
-            "subject",
-            "path",
-            "state",
-            "superseded_by",
-            "valid_from",
-            "valid_until",
-        } & set(facts)
-        if memory.dedupe_key is not None and moved:
-            other = others.filter(dedupe_key=memory.dedupe_key).first()
-            if other is not None:
-                raise TextTaken("This scope holds the same text already.", conflicting_id=other.public_id)
+        if revision.content_changed or facts & _TELLING_APART:
+            told.append(memory)
+    for other in find_text_twins(told).values():
+        raise TextTaken("This scope holds the same text already.", conflicting_id=other.public_id)
     check_places(placed)
 
 
