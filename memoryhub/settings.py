@@ -58,6 +58,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS and TRUST
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SESSION_COOKIE_NAME = "memoryhub_session"
 CSRF_COOKIE_NAME = "memoryhub_csrf"
+CSRF_FAILURE_VIEW = "memoryhub.web.problems.csrf_failed"
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"

@@ -16,6 +16,7 @@ urlpatterns = [
     path("i18n/", include("django.conf.urls.i18n")),
     path("", include("memoryhub.web.urls")),
 ]
+handler400 = "memoryhub.web.problems.bad_request"
 handler404 = "memoryhub.web.problems.not_found"
 handler403 = "memoryhub.web.problems.forbidden"
 handler500 = "memoryhub.web.problems.server_error"

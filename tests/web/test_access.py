@@ -85,3 +85,14 @@ def test_the_resolver_knows_each_page_once() -> None:
 
     assert len(names) == len(set(names))
     assert get_resolver().reverse_dict
+
+
+def test_a_form_without_its_token_is_refused_with_a_page_that_says_why(db: None) -> None:
+    answer = Client(enforce_csrf_checks=True).post("/login", {"username": "ana", "password": "x"})
+
+    assert answer.status_code == 403
+    assert "reload the page" in answer.content.decode()
+
+
+def test_an_address_for_another_host_is_refused(client: Client, db: None) -> None:
+    assert client.get("/login", headers={"Host": "evil.example"}).status_code == 400
