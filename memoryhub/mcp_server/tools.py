@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from memoryhub.common import errors
 from memoryhub.common.keyset import Order, cut
@@ -41,6 +41,7 @@ Text = Annotated[str, Field(min_length=1, max_length=102_400)]
 Name = Annotated[str | None, Field(None, max_length=500)]
 MemoryId = Annotated[str, Field(description="A memory's id, mem_...", max_length=200)]
 Version = Annotated[int | None, Field(None, ge=1, description="Fails when the memory is another version by now.")]
+EventKind = Literal["message", "tool_use", "tool_result", "compaction", "note"]
 Kind = Literal["episodic", "semantic", "procedural"]
 Importance = Annotated[float | None, Field(None, ge=0, le=1)]
 Tags = Annotated[list[str] | None, Field(None, max_length=100)]
@@ -49,6 +50,29 @@ Facts = Annotated[
     list[dict[str, Any]] | None,
     Field(None, max_length=1000, description="Files, directories, urls, tags or versions, as the API describes them."),
 ]
+
+
+class Scope(BaseModel):
+    """Whom a memory belongs to; the same as naming agent, user and project one by one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    agent: str | None = Field(default=None, max_length=200)
+    user: str | None = Field(default=None, max_length=200)
+    project: str | None = Field(default=None, max_length=500)
+
+
+class LogEntry(BaseModel):
+    """One of several events."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    content: Any
+    kind: EventKind = "message"
+    role: str | None = Field(default=None, max_length=40)
+    id: str | None = Field(default=None, max_length=200)
+    parent_id: str | None = Field(default=None, max_length=200)
+    tokens: int | None = Field(default=None, ge=0)
 
 
 class MissingScope(errors.Forbidden):
@@ -67,13 +91,19 @@ def _writer(scope: str) -> services.Writer:
     return services.Writer.of(_allowed(scope), door="mcp")
 
 
-def _names(agent: str | None, user: str | None, project: str | None) -> ScopeNames:
-    return ScopeNames(agent or None, user or None, project or None)
+def _names(scope: Scope | None, agent: str | None, user: str | None, project: str | None) -> ScopeNames:
+    """The scope as one object or by its parts; a part named twice must be the same."""
+    whole = scope or Scope()
+    for name, part in (("agent", agent), ("user", user), ("project", project)):
+        if part and getattr(whole, name) not in (None, part):
+            raise errors.Invalid(f"scope.{name} and {name} differ.")
+    return ScopeNames(agent or whole.agent or None, user or whole.user or None, project or whole.project or None)
 
 
 # --- memories --------------------------------------------------------------------------------------------------------
 def memory_search(
     query: Annotated[str, Field(description="Words or a question.", max_length=8_000)],
+    scope: Scope | None = None,
     agent: Name = None,
     user: Name = None,
     project: Name = None,
@@ -86,7 +116,7 @@ def memory_search(
     writer = _writer("memories:read")
     request = SearchRequest(
         query=query,
-        scope=_names(agent, user, project),
+        scope=_names(scope, agent, user, project),
         tags=tags or (),
         kinds=[kind] if kind else (),
         limit=limit,
@@ -102,6 +132,7 @@ def memory_search(
 
 def memory_save(
     content: Text,
+    scope: Scope | None = None,
     agent: Name = None,
     user: Name = None,
     project: Name = None,
@@ -116,7 +147,7 @@ def memory_save(
     writer = _writer("memories:write")
     draft = services.MemoryDraft(
         content=content,
-        scope=scope_of_files(writer, _names(agent, user, project)),
+        scope=scope_of_files(writer, _names(scope, agent, user, project)),
         session=session or None,
         subject=subject,
         kind=kind,
@@ -141,13 +172,21 @@ def memory_update(
     subject: Annotated[str | None, Field(None, max_length=200)] = None,
     kind: Kind | None = None,
     importance: Importance = None,
+    tags: Annotated[list[str] | None, Field(None, max_length=100, description="All tags; the others go.")] = None,
     add_tags: Tags = None,
     remove_tags: Tags = None,
     pinned: bool | None = None,
     expected_version: Version = None,
 ) -> ChangedMemory:
     """Change a memory; what is left out stays. Earlier versions are kept and can be restored by people."""
-    given = {"content": content, "subject": subject, "kind": kind, "importance": importance, "pinned": pinned}
+    given = {
+        "content": content,
+        "subject": subject,
+        "kind": kind,
+        "importance": importance,
+        "tags": tags,
+        "pinned": pinned,
+    }
     changes = services.MemoryChanges(
         add_tags=add_tags or (),
         remove_tags=remove_tags or (),
@@ -166,6 +205,7 @@ def memory_forget(id: MemoryId, expected_version: Version = None) -> ChangedMemo
 
 
 def memory_list(
+    scope: Scope | None = None,
     agent: Name = None,
     user: Name = None,
     project: Name = None,
@@ -179,7 +219,7 @@ def memory_list(
     """List memories by filter and order, page by page. Listing does not count as using them."""
     principal = _allowed("memories:read")
     wanted = queries.MemoryFilter(
-        scope=_names(agent, user, project),
+        scope=_names(scope, agent, user, project),
         tags=[tag] if tag else (),
         kinds=[kind] if kind else (),
         states=[state] if state else (),
@@ -193,20 +233,26 @@ def memory_list(
 # --- sessions --------------------------------------------------------------------------------------------------------
 def session_log(
     session: SessionId,
-    content: Annotated[Any, Field(description="A text, or blocks as the provider's API has them.")],
-    kind: Literal["message", "tool_use", "tool_result", "compaction", "note"] = "message",
+    content: Annotated[Any, Field(description="A text, or blocks as the provider's API has them.")] = None,
+    kind: EventKind = "message",
     role: Annotated[str | None, Field(None, max_length=40)] = None,
     id: Annotated[str | None, Field(None, max_length=200, description="Yours; the same id is logged once.")] = None,
     parent_id: Annotated[str | None, Field(None, max_length=200, description="Default: the session's head.")] = None,
     tokens: Annotated[int | None, Field(None, ge=0)] = None,
+    events: Annotated[
+        list[LogEntry] | None, Field(None, min_length=1, max_length=200, description="Several at once, in order.")
+    ] = None,
     agent: Name = None,
 ) -> LoggedEvents:
-    """Append an event to a session, so that its context can be rebuilt and what is remembered has a source."""
+    """Append an event, or several, to a session: so its context can be rebuilt, and what is remembered has a source."""
     principal = _allowed("cache:write")
+    if (events is None) == (content is None):
+        raise errors.Invalid("Give either content or events.")
+    one = LogEntry(content=content, kind=kind, role=role, id=id, parent_id=parent_id, tokens=tokens)
+    given = [GivenEvent(**entry.model_dump()) for entry in events or [one]]
     if agent:
         describe_session(principal=principal, sid=session, agent=agent)
-    event = GivenEvent(kind=kind, content=content, id=id, parent_id=parent_id, role=role, tokens=tokens)
-    done = append_events(session=open_session(principal=principal, sid=session), events=[event])
+    done = append_events(session=open_session(principal=principal, sid=session), events=given)
     items = [LoggedEvent(id=place.id, parent_id=place.parent_id, depth=place.depth) for place in done.items]
     return LoggedEvents(items=items, head=done.head)
 

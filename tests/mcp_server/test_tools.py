@@ -147,6 +147,36 @@ def test_events_are_logged_into_a_session(call: Call, live_hub: Hub, user: str) 
     assert [message["role"] for message in window["messages"]] == ["user", "assistant"]
 
 
+def test_several_events_are_logged_at_once(call: Call, user: str) -> None:
+    events = [{"content": "hello", "role": "user", "id": "a"}, {"content": "hi", "role": "assistant", "id": "b"}]
+
+    logged = call("session_log", session=f"several of {user}", events=events)
+
+    assert [(item["id"], item["parent_id"]) for item in logged["items"]] == [("a", None), ("b", "a")]
+    assert logged["head"] == "b"
+    assert "either content or events" in call("session_log", session="s")
+
+
+def test_a_scope_may_be_one_object(call: Call, user: str) -> None:
+    saved = call("memory_save", content="scoped", scope={"user": user, "project": "p"})
+
+    found = call("memory_search", query="scoped", scope={"user": user})
+    listed = call("memory_list", scope={"user": user}, project="p")
+
+    assert [memory["id"] for memory in found["memories"]] == [saved["id"]]
+    assert listed["memories"][0]["scope"] == {"agent": None, "user": user, "project": "p"}
+    assert "differ" in call("memory_list", scope={"user": user}, user="other")
+    assert isinstance(call("memory_save", content="x", scope={"usr": user}), str)
+
+
+def test_tags_can_be_set_whole(call: Call, user: str) -> None:
+    saved = call("memory_save", content="tagged", user=user, tags=["a", "b"])
+
+    call("memory_update", id=saved["id"], tags=["c"])
+
+    assert call("memory_list", user=user)["memories"][0]["tags"] == ["c"]
+
+
 def test_a_tool_result_is_stored_and_hit_with_its_proof(call: Call, live_hub: Hub, user: str) -> None:
     live_hub.call("PUT", "/api/v1/tool-policies/mcp_search", {"cacheable": True, "ttl_seconds": 600})
     session, params = f"session of {user}", {"q": "a", "n": 1}
