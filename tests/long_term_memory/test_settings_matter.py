@@ -74,7 +74,9 @@ def test_near_duplicates_need_not_be_looked_for(writer: Writer) -> None:
     assert not ReviewItem.objects.exists()
 
 
-def test_too_many_writes_are_refused_with_a_time_to_come_back(writer: Writer) -> None:
+def test_too_many_writes_are_refused_with_a_time_to_come_back(owner: Principal) -> None:
+    busy = Principal(owner.workspace, "key", "busy-lookup", "busy", owner.scopes)
+    writer = Writer.of(busy, door="test")
     save_guard_settings(writer=writer, changes={"max_writes_per_minute": 3})
     for number in range(3):
         keep(writer, f"note {number}")
