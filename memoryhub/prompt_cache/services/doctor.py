@@ -158,6 +158,8 @@ class _Examiner:
         self.book: PriceBook = get_price_book(workspace)
         self.keep_excerpts = workspace.settings.get(EXCERPTS_SETTING) is True
         self.found: list[Diagnosis] = []
+        self.kept: list[tuple[RequestFingerprint, Prompt]] = []  # of this batch, in order of start
+        self.let_go: list[int] = []  # records whose body the next request has been compared with
         self.known: dict[int, Diagnosis] = {}  # what a comparison of texts found before, of the same records
         self.now = clock.now()
 
@@ -165,7 +167,7 @@ class _Examiner:
         """Diagnose one record, with its request where it came along or its fingerprint is known."""
         prompt = self._keep(record, sent) if sent else None
         if prompt is None:
-            stored = RequestFingerprint.objects.filter(record=record).first()
+            stored = RequestFingerprint.objects.filter(record=record).select_related("record").first()
             prompt = self._prompt_of(stored) if stored else None
         if prompt is None:
             chain = UsageRecord.objects.of(self.workspace).responses().filter(chain=record.chain)
@@ -184,7 +186,14 @@ class _Examiner:
         self._note(record, previous, current, self._ask(before, current, record))
 
     def store(self) -> None:
-        """Write the diagnoses; one that exists is replaced."""
+        """Write fingerprints and diagnoses, each by one statement; those that exist are replaced."""
+        fingerprints = [fingerprint for fingerprint, _ in self.kept]
+        names = ["packed", "conversation", "static", "kept_body", "kept_until", "created_at"]
+        RequestFingerprint.objects.bulk_create(
+            fingerprints, batch_size=100, update_conflicts=True, unique_fields=["record"], update_fields=names
+        )
+        if self.let_go:
+            RequestFingerprint.objects.filter(pk__in=self.let_go).update(kept_body=None, kept_until=None)
         names = [field.name for field in Diagnosis._meta.concrete_fields if field.name not in ("record", "created_at")]
         Diagnosis.objects.bulk_create(
             self.found, batch_size=200, update_conflicts=True, unique_fields=["record"], update_fields=names
@@ -201,17 +210,16 @@ class _Examiner:
             prompt = read_prompt(sent.body, model=record.model)
         except BadRequestBody:
             return None
-        RequestFingerprint.objects.update_or_create(
+        fingerprint = RequestFingerprint(
             record=record,
-            defaults={
-                "packed": pack(prompt),
-                "conversation": conversation_key(prompt),
-                "static": static_key(prompt),
-                "kept_body": keep_body(sent.body) or None,
-                "kept_until": self.now + timedelta(minutes=BODY_KEPT_MINUTES),
-                "created_at": self.now,
-            },
+            packed=pack(prompt),
+            conversation=conversation_key(prompt),
+            static=static_key(prompt),
+            kept_body=keep_body(sent.body) or None,
+            kept_until=self.now + timedelta(minutes=BODY_KEPT_MINUTES),
+            created_at=self.now,
         )
+        self.kept.append((fingerprint, prompt))
         return prompt
 
     def _previous(
@@ -223,16 +231,41 @@ class _Examiner:
         2. the latest of the same chain that begins with the same first message, or has tools, system and some message in common
         3. without a chain, the latest of the last 65 minutes with the same first message
         """
-        stored = self._fingerprints_before(record)
         named = _named_previous(sent)
+        in_batch = self._continued_in_batch(record, prompt, named)
+        if in_batch is not None:
+            fingerprint, old_prompt = in_batch
+            fingerprint.kept_body = fingerprint.kept_until = None
+            return fingerprint.record, old_prompt
+        stored = self._fingerprints_before(record)
         found = stored.filter(record__message_id=named).first() if named else None
         if found is None:
             found = self._continued(record, prompt, stored)
         if found is None:
             return None, None
-        old = self._prompt_of(found)
-        RequestFingerprint.objects.filter(pk=found.pk).update(kept_body=None, kept_until=None)
-        return found.record, old
+        self.let_go.append(found.pk)
+        return found.record, self._prompt_of(found)
+
+    def _continued_in_batch(
+        self, record: UsageRecord, prompt: Prompt, named: str
+    ) -> tuple[RequestFingerprint, Prompt] | None:
+        """Return the request before among those of this batch, by the same rules."""
+        conversation, static = conversation_key(prompt), static_key(prompt)
+        shared = {block.digest for block in prompt.blocks if block.section == "messages"}
+        for fingerprint, old in reversed(self.kept):
+            other = fingerprint.record
+            if other.pk == record.pk or (named and other.message_id != named):
+                continue
+            if named:
+                return fingerprint, old
+            if other.chain != record.chain:
+                continue
+            if fingerprint.conversation == conversation and conversation:
+                return fingerprint, old
+            same_agent = bool(record.chain) and fingerprint.static == static
+            if same_agent and any(block.digest in shared for block in old.blocks if block.section == "messages"):
+                return fingerprint, old
+        return None
 
     def _fingerprints_before(self, record: UsageRecord) -> QuerySet[RequestFingerprint]:
         earlier = Q(record__occurred_at__lt=record.occurred_at) | Q(

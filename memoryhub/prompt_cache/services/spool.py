@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -25,7 +26,7 @@ import orjson
 from django.conf import settings
 from django.db import DatabaseError, connection
 
-from memoryhub.common import clock, errors, ids
+from memoryhub.common import clock, errors, ids, stopping
 from memoryhub.prompt_cache.domain.reports import UsageReport
 from memoryhub.prompt_cache.services.doctor import SentRequest
 from memoryhub.prompt_cache.services.usage import record_reports
@@ -33,8 +34,12 @@ from memoryhub.workspaces.models import Workspace
 
 logger = logging.getLogger(__name__)
 BATCH = 100
+SWITCH_SECONDS = 0.001  # how long this thread may hold Python's lock while an answer waits for it; 5 ms is the default
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 5.0
 ORPHANS_EVERY_SECONDS = 30.0
+# Notes are gathered for so long: one batch costs little more than one record, and while it is written, Python's lock makes
+# other threads wait, which should not be felt by every answer.
+GATHER_SECONDS = 0.5
 MOST_WAITING = 20_000  # notes held in memory; more wait in the file alone
 MOST_BODY_BYTES = 64 * 1024 * 1024  # request bodies held for the doctor; more are let go, their usage is not
 COMPACT_ABOVE_BYTES = 4 * 1024 * 1024
@@ -116,10 +121,11 @@ class Spool:
         self._read_back()
         return len(self._waiting)
 
-    def wait(self, seconds: float) -> None:
-        """Sleep until something is noted, or for so long."""
-        self._wake.wait(seconds)
+    def wait(self, seconds: float) -> bool:
+        """Sleep until something is noted, or for so long; tell whether something was."""
+        noted = self._wake.wait(seconds)
         self._wake.clear()
+        return noted
 
     def _first_waiting(self) -> list[tuple[int, Note]]:
         with self._lock:
@@ -342,6 +348,7 @@ def get_spool() -> Spool:
 
 
 def _record_forever(spool: Spool) -> None:
+    sys.setswitchinterval(SWITCH_SECONDS)
     pause, orphans_at = FIRST_PAUSE_SECONDS, 0.0
     while True:
         try:
@@ -361,4 +368,5 @@ def _record_forever(spool: Spool) -> None:
             spool.wait(LONGEST_PAUSE_SECONDS)
             continue
         connection.close()
-        spool.wait(ORPHANS_EVERY_SECONDS)
+        if spool.wait(ORPHANS_EVERY_SECONDS):
+            stopping.wait(GATHER_SECONDS)

@@ -68,6 +68,43 @@ def test_a_request_is_compared_with_the_one_before(api: Any) -> None:
     assert second.offset == len("You review code")
 
 
+def test_requests_of_one_batch_are_compared_with_each_other(api: Any) -> None:
+    second, third = next_turn(make_body()), next_turn(next_turn(make_body()))
+    second["tools"].reverse()
+    helper = make_body(system="You write titles.", messages=[{"role": "user", "content": "A title, please"}])
+    named = make_body(messages=[{"role": "user", "content": "Else"}]) | {"diagnostics": {"previous_message_id": "m9"}}
+    batch = [
+        {
+            "message_id": f"m{number}",
+            "session": session,
+            "request": body,
+            "started_at": (START + timedelta(seconds=30 * number)).isoformat(),
+        }
+        for number, session, body in [
+            (4, "b", named),
+            (3, "a", third),
+            (1, "a", make_body()),
+            (2, "a", second),
+            (9, "c", helper),
+            (5, "a", helper),
+        ]
+    ]
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 10_000}
+
+    answer = api.post("/prompt-cache/usage", [{"model": "claude-opus-5-5", "usage": usage} | one for one in batch])
+
+    assert answer.status_code == 201
+    assert [(found(number).verdict, found(number).cause) for number in (1, 2, 3, 5)] == [
+        ("first", "none"),
+        ("miss", "tools_changed"),
+        ("miss", "tools_changed"),
+        ("first", "none"),
+    ]
+    assert found(4).previous is None  # m9 began later
+    kept = RequestFingerprint.objects.filter(kept_body__isnull=False).values_list("record__message_id", flat=True)
+    assert sorted(kept) == ["m3", "m4", "m5", "m9"]
+
+
 def test_only_hashes_are_kept_after_an_hour(api: Any, workspace: Workspace) -> None:
     body = make_body(system=[text(SECRET_WORDS, cache_control=MARK)])
     record(api, 1, body, write=10_000)
