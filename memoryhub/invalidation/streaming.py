@@ -27,7 +27,7 @@ def events(
         yield _event("reset", epoch, {"epoch": epoch})
     elif after is not None:
         epoch = after
-    with feed.listening(workspace_id, queries.get_epochs):
+    with feed.listening(workspace_id, _epochs):
         while not stopping.is_set():
             records = _looked(queries.list_records_after, workspace_id, epoch, limit=MOST_MISSED + 1)
             if len(records) > MOST_MISSED:
@@ -62,6 +62,12 @@ def _looked(query: Any, *arguments: Any, **named: Any) -> Any:
     finally:
         if not connection.in_atomic_block:
             connection.close()
+
+
+def _epochs(workspace_ids: set[int]) -> dict[int, int]:
+    """What the feed's thread looks at; it holds no connection between two looks either."""
+    found: dict[int, int] = _looked(queries.get_epochs, workspace_ids)
+    return found
 
 
 def _shape(record: InvalidationRecord) -> dict[str, Any]:
