@@ -1,5 +1,6 @@
 """Changing one memory: its fields, its place, what stands in its place; and bringing it back."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -15,6 +16,7 @@ from memoryhub.long_term_memory.search import embedders
 from memoryhub.long_term_memory.services import drafting
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.finding import expect, find_memory
+from memoryhub.long_term_memory.services.proposing import ask_about_quarantined
 from memoryhub.long_term_memory.services.remembering import leave_embedding_job, remember
 from memoryhub.long_term_memory.services.writer import (
     UNSET,
@@ -47,38 +49,56 @@ def edit_memory(
 
     Raises ChangedMeanwhile (with the current version) where the caller saw another version or content.
     """
-    text = _guarded_content(writer, changes, file_door=file_door)
-    vector = _embed_change(text, changes)
+    guarded = _guarded_text(writer, changes, file_door=file_door)
+    vector = _embed_change(guarded.content if guarded else None)
     with transaction.atomic():
         memory = find_memory(writer, memory_id)
         expect(memory, expected_version, expected_sha256)
         now = clock.now()
         revision = revising.begin([memory])[0]
         apply_changes(revision, changes, writer, now)
-        if text is not None:
-            memory.content = text
+        if guarded is not None:
+            memory.content, memory.flags = guarded.content, guarded.flags
+            if guarded.suspicious and changes.trust is UNSET:
+                memory.trust = Trust.QUARANTINED
         same_subject = "subject" not in revision.changed_facts
         vectors = {memory.pk: vector} if vector and same_subject and not memory.subject else {}
         revising.commit(writer=writer, action=action, revisions=[revision], now=now, vectors=vectors)
+        if memory.trust == Trust.QUARANTINED:
+            ask_about_quarantined(workspace=writer.workspace, memories=[memory], now=now)
         if (revision.content_changed or not same_subject) and not vectors:
             leave_embedding_job(writer.workspace)
     return memory
 
 
-def _guarded_content(writer: Writer, changes: MemoryChanges, *, file_door: bool) -> str | None:
-    """The content that may be stored: checked and, except for file doors, without secrets."""
+@dataclass(frozen=True, slots=True)
+class _GuardedText:
+    """A new text as it may be stored, and what the guards found in it."""
+
+    content: str
+    flags: list[str]
+    suspicious: bool
+
+
+def _guarded_text(writer: Writer, changes: MemoryChanges, *, file_door: bool) -> _GuardedText | None:
+    """The new content after the same guards that a new memory passes; file doors refuse secrets instead of hiding them."""
     if changes.content is UNSET:
         return None
     content = drafting.check_content(changes.content, may_be_empty=file_door)
-    if not get_guard_settings(writer.workspace).redact_secrets:
-        return content
-    cleaned, found = guards.redact_secrets(content)
-    if found and file_door:
-        raise HoldsSecrets("The text holds a secret (a key, a token or a password); take it out and write again.")
-    return cleaned
+    settings = get_guard_settings(writer.workspace)
+    flags = []
+    if settings.redact_secrets:
+        cleaned, found = guards.redact_secrets(content)
+        if found and file_door:
+            raise HoldsSecrets("The text holds a secret (a key, a token or a password); take it out and write again.")
+        content = cleaned
+        flags += ["secrets_redacted"] if found else []
+    suspicious = guards.is_instruction_like(content)
+    flags += ["instruction_like"] if suspicious else []
+    return _GuardedText(content, flags, suspicious and settings.quarantine_instructions)
 
 
-def _embed_change(text: str | None, changes: MemoryChanges) -> bytes | None:
+def _embed_change(text: str | None) -> bytes | None:
     """The vector of a new text, made before the transaction; None leaves it to a job."""
     embedder = embedders.current()
     if text is None or not embedder.model_id:

@@ -8,13 +8,48 @@ import numpy as np
 from memoryhub.common import ids
 from memoryhub.long_term_memory.domain import duplicates
 from memoryhub.long_term_memory.domain.contradictions import contradicts
-from memoryhub.long_term_memory.models import SCOPE_SHIFT, Memory, MemoryState, ReviewItem, ReviewKind, SearchDocument
+from memoryhub.long_term_memory.models import (
+    SCOPE_SHIFT,
+    Memory,
+    MemoryState,
+    ReviewItem,
+    ReviewKind,
+    ReviewState,
+    SearchDocument,
+)
+from memoryhub.long_term_memory.rows import insert_rows
 from memoryhub.long_term_memory.search import documents
 from memoryhub.workspaces.models import Workspace
 
 MAX_NEIGHBOURS = 1_000  # the newest memories of the scope that a new one is compared with
 MAX_PROPOSALS = 3  # of one memory
 PREFILTER = 0.45  # share of common terms from which the texts are compared
+
+
+def ask_about_quarantined(*, workspace: Workspace, memories: Sequence[Memory], now: datetime) -> None:
+    """Put quarantined memories into the inbox, each once at a time."""
+    pks = [memory.pk for memory in memories]
+    waiting = set(
+        ReviewItem.objects.filter(memory_id__in=pks, kind=ReviewKind.QUARANTINED, state=ReviewState.OPEN).values_list(
+            "memory_id", flat=True
+        )
+        if pks
+        else ()
+    )
+    insert_rows(
+        [
+            ReviewItem(
+                workspace=workspace,
+                public_id=ids.new_id("rev"),
+                kind=ReviewKind.QUARANTINED,
+                memory=memory,
+                score=memory.importance,
+                created_at=now,
+            )
+            for memory in memories
+            if memory.pk not in waiting
+        ]
+    )
 
 
 def propose_duplicates(*, workspace: Workspace, memories: Sequence[Memory], now: datetime) -> int:

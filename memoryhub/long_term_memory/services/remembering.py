@@ -19,8 +19,6 @@ from memoryhub.long_term_memory.models import (
     MemoryOrigin,
     MemoryState,
     Operation,
-    ReviewItem,
-    ReviewKind,
     Scope,
     Trust,
 )
@@ -32,7 +30,7 @@ from memoryhub.long_term_memory.search.index import term_index
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.drafting import Checked, check_drafts, origin_of
 from memoryhub.long_term_memory.services.places import PathBlocked, check_place, parents_of
-from memoryhub.long_term_memory.services.proposing import propose_duplicates
+from memoryhub.long_term_memory.services.proposing import ask_about_quarantined, propose_duplicates
 from memoryhub.long_term_memory.services.writer import (
     InvalidMemory,
     MemoryDraft,
@@ -319,19 +317,7 @@ class _Batch:
 
     def _ask_for_review(self) -> None:
         quarantined = [memory for _, memory in self.created if memory.trust == Trust.QUARANTINED]
-        insert_rows(
-            [
-                ReviewItem(
-                    workspace=self.workspace,
-                    public_id=ids.new_id("rev"),
-                    kind=ReviewKind.QUARANTINED,
-                    memory=memory,
-                    score=memory.importance,
-                    created_at=self.now,
-                )
-                for memory in quarantined
-            ]
-        )
+        ask_about_quarantined(workspace=self.workspace, memories=quarantined, now=self.now)
         if not self.settings.find_duplicates:
             return
         candidates = [memory for _, memory in self.created if memory.path is None and memory.trust != Trust.QUARANTINED]
