@@ -1,6 +1,7 @@
 """What scripts add: the palette, keys, the theme at once, news that don't move the page, one sheet of paper."""
 
 import re
+import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -74,7 +75,7 @@ def test_news_are_announced_and_nothing_moves_until_asked(page: Page, live_hub: 
     first = page.locator("#feed li").first.inner_text()
     other = page.context.new_page()
     other.goto(f"{live_hub.base}/memories/new")
-    other.fill("[name=content]", "News of this very minute.")
+    other.fill("[name=content]", f"News of this very minute, number {uuid.uuid4()}.")
     other.fill("[name=agent]", "ops")
     other.click("main form button.is-primary")
     other.close()
