@@ -35,6 +35,8 @@ ORDERS: dict[str, list[tuple[str, str]]] = {
 }
 NEVER_RECALLED_DAYS = 90
 
+SMALL_SCOPE = 5_000  # memories that are sorted rather than walked in the workspace's order
+
 
 class UnknownMemory(errors.NotFound):
     slug = "unknown-memory"
@@ -148,13 +150,21 @@ def _tagged(workspace: Workspace, names: Sequence[str]) -> Q:
     return Q(pk__in=MemoryTag.objects.filter(tag_id__in=found).values("memory_id"))
 
 
+def is_small_scope(workspace: Workspace, scope: ScopeNames) -> bool:
+    """Whether a named scope has so few memories that sorting them beats walking the workspace in order."""
+    if not scope:
+        return False
+    rows = Memory.objects.filter(scope__in=Scope.objects.filter(workspace=workspace, **scope.named()))
+    return rows.order_by()[: SMALL_SCOPE + 1].count() <= SMALL_SCOPE
+
+
 def list_memories(
     workspace: Workspace, wanted: MemoryFilter, *, binding: Binding | None = None, by_scope: bool = False
 ) -> QuerySet[Memory]:
     """Memories that pass a filter, with what a list shows; order and cut them with ORDERS and a cursor."""
     inside = wanted.inside(binding) if binding else wanted
     return (
-        filter_memories(workspace, inside, by_scope=by_scope)
+        filter_memories(workspace, inside, by_scope=by_scope or is_small_scope(workspace, inside.scope))
         .select_related("scope", "session", "superseded_by")
         .prefetch_related("memory_tags__tag")
     )

@@ -69,7 +69,9 @@ def run_decay(
 
 
 def _live(workspace: Workspace) -> MemoryQuerySet:
-    return Memory.objects.filter(workspace=workspace, pinned=False)
+    """Memories that may move. The plus keeps the workspace's own indexes out: what is due is found by its moment."""
+    rows = Memory.objects.filter(pinned=False)
+    return rows.extra(where=["+long_term_memory_memory.workspace_id = %s"], params=[workspace.pk])
 
 
 def _due_to_forget(workspace: Workspace, at: datetime) -> MemoryQuerySet:
@@ -96,7 +98,7 @@ def _foresee(workspace: Workspace, at: datetime) -> DecayReport:
     )
     for state, rows, crossing in steps:
         setattr(report, state, rows.count())
-        for memory in rows.order_by("id")[: MAX_ITEMS - len(report.items)]:
+        for memory in rows.order_by(crossing, "id")[: MAX_ITEMS - len(report.items)]:
             report.items.append(
                 {
                     "id": memory.public_id,
@@ -120,7 +122,9 @@ def _move(writer: Writer, at: datetime, report: DecayReport) -> None:
         (MemoryState.FADING, _due_to_fade, "fades_at"),
     )
     for state, due, crossing in steps:
-        while pks := list(due(workspace, at).order_by("id").values_list("id", flat=True)[:CHUNK]):
+        last = 0  # what was moved is not looked at again
+        while pks := list(due(workspace, at).filter(pk__gt=last).order_by("id").values_list("id", flat=True)[:CHUNK]):
+            last = pks[-1]
             with transaction.atomic():
                 if change_set is None and state != MemoryState.FADING:
                     change_set = revising.open_set(writer, "decay", 0)
@@ -128,8 +132,6 @@ def _move(writer: Writer, at: datetime, report: DecayReport) -> None:
                 if change_set is not None and state != MemoryState.FADING:
                     _write_versions(writer, change_set, pks, state)
             setattr(report, state.value, getattr(report, state.value) + moved)
-            if not moved:
-                break
     if change_set is not None:
         change_set.subject_count = report.archived + report.forgotten
         change_set.save(update_fields=["subject_count"])
