@@ -89,7 +89,14 @@
   });
   drawAll();
   document.addEventListener("hub:theme", drawAll);
-  addEventListener("beforeprint", drawAll);
+  // Paper has another size than the screen, and is laid out after this event: the page's stylesheet says how large a chart is there.
+  addEventListener("beforeprint", () => figures.forEach((figure, place) => {
+    const css = getComputedStyle(place);
+    const width = Number(css.getPropertyValue("--mh-print-width"));
+    const height = Number(css.getPropertyValue("--mh-print-height"));
+    if (width && height) Plotly.relayout(place, { autosize: false, width, height });
+  }));
+  addEventListener("afterprint", drawAll);
   // window.hub.drawFigure(element, figure) redraws one place, e.g. while a slider moves.
   window.hub = Object.assign(window.hub || {}, { drawFigure: (place, figure) => { figures.set(place, figure); return draw(place, figure); } });
 })();
