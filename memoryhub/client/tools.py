@@ -3,72 +3,30 @@
 import asyncio
 import functools
 import inspect
-import itertools
 import logging
 import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar, cast, overload
 from urllib.parse import quote
 
-from memoryhub.client.calls import CacheOptions, CallShape, quick_key, version_of
-from memoryhub.client.encoding import Uncacheable, decode, dumps, encode, loads
+from memoryhub.client.cached_function import CachedFunction
+from memoryhub.client.calls import CacheOptions, CallShape, version_of
+from memoryhub.client.encoding import Uncacheable, decode, dumps, encode
 from memoryhub.client.errors import Forbidden, HubError, HubUnreachable, NotFound, Unauthenticated
 from memoryhub.client.fingerprints import Depends, Look, Unseen, look_at_file, take_look
 from memoryhub.client.front import FrontCache, FrontEntry
 from memoryhub.client.http import Connection
 from memoryhub.client.leases import LEASE_SECONDS, LeaseKeeper
+from memoryhub.client.outcomes import Hit, Run, ToolAnswer, Wait
 from memoryhub.client.stream import InvalidationListener
 
 logger = logging.getLogger("memoryhub.client")
 P = ParamSpec("P")
 R = TypeVar("R")
-WAIT_SECONDS = 10.0  # of one long poll for a value that somebody else computes
-MAX_WAIT_SECONDS = 300.0  # then the tool runs here, whoever else may still be at it
 FIRST_BREAK_SECONDS = 1.0  # how long the hub is left alone after it did not answer
 LAST_BREAK_SECONDS = 30.0
-
-
-@dataclass(slots=True)
-class Run:
-    """A call that has to be made: what it depends on as it looked before, and the lease under which it is made."""
-
-    front_key: Hashable | None
-    request: dict[str, Any] = field(default_factory=dict)
-    look: Look | None = None
-    lease: str = ""
-    verifies: str = ""
-    is_cacheable: bool = False
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    started: float = 0.0
-
-
-@dataclass(slots=True)
-class Wait:
-    """Somebody else is computing it."""
-
-    seconds: float
-
-
-@dataclass(slots=True)
-class Hit:
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class ToolAnswer:
-    """What the hub says to a look-up by hand."""
-
-    state: str
-    value: Any = None
-    reason: str = ""
-    raw: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def is_hit(self) -> bool:
-        return self.state == "hit"
 
 
 class Tools:
@@ -454,102 +412,5 @@ class Tools:
             logger.debug("a lease could not be renewed: %s", error)
 
 
-_numbers = itertools.count()
-
-
 def _quoted(name: str) -> str:
     return quote(name, safe="")
-
-
-class CachedFunction:
-    """A function with its cache in front."""
-
-    def __init__(self, tools: Tools, function: Callable[..., Any], options: CacheOptions) -> None:
-        self._tools = tools
-        self._function = function
-        self._options = options
-        self._shape = CallShape(function, options)
-        self._number = next(_numbers)  # a function's own space in the front cache
-        parameters = list(inspect.signature(function).parameters)
-        qualified = "." in function.__qualname__.rsplit("<locals>.", 1)[-1]
-        self._is_method = qualified and bool(parameters) and parameters[0] in ("self", "cls")
-
-    def as_function(self) -> Callable[..., Any]:
-        """Return a plain or async function that looks like the original (methods bind as usual)."""
-        wrapper = self._async_wrapper() if inspect.iscoroutinefunction(self._function) else self._plain_wrapper()
-        return functools.wraps(self._function)(wrapper)
-
-    def _front_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable | None:
-        given = args[1:] if self._is_method else args
-        if self._is_method and hasattr(args[0], "memoryhub_key"):
-            return None
-        quick = quick_key(given, kwargs, with_folder=self._shape.has_paths)
-        return None if quick is None else (self._number, quick)
-
-    def _plain_wrapper(self) -> Callable[..., Any]:
-        tools, options, function, front = self._tools, self._options, self._function, self._tools.front
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            front_key = self._front_key(args, kwargs)
-            if front_key is not None:
-                entry = front.get(front_key)
-                if entry is not None:
-                    tools.note_front_hit(options.tool)
-                    return loads(entry.text)
-            arguments = self._arguments(args, kwargs)
-            deadline = time.monotonic() + MAX_WAIT_SECONDS
-            step: Hit | Wait | Run = Wait(0)
-            while isinstance(step, Wait) and time.monotonic() < deadline:
-                step = tools.begin(self._shape, options, front_key, arguments, wait_seconds=WAIT_SECONDS)
-            if isinstance(step, Hit):
-                return step.value
-            run = step if isinstance(step, Run) else Run(None)
-            try:
-                run.started = time.perf_counter()
-                value = function(*args, **kwargs)
-            except BaseException as error:
-                tools.fail(run, options, error)
-                raise
-            tools.finish(run, options, value)
-            return value
-
-        return call
-
-    def _async_wrapper(self) -> Callable[..., Awaitable[Any]]:
-        tools, options, function, front = self._tools, self._options, self._function, self._tools.front
-
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            front_key = self._front_key(args, kwargs)
-            if front_key is not None:
-                entry = front.get(front_key)
-                if entry is not None:
-                    tools.note_front_hit(options.tool)
-                    return loads(entry.text)
-            arguments = self._arguments(args, kwargs)
-            deadline = time.monotonic() + MAX_WAIT_SECONDS
-            step: Hit | Wait | Run = Wait(0)
-            while isinstance(step, Wait) and time.monotonic() < deadline:
-                await asyncio.sleep(step.seconds)  # never a long poll: it would hold one of the loop's few threads
-                step = await asyncio.to_thread(
-                    tools.begin, self._shape, options, front_key, arguments, wait_seconds=0.0
-                )
-            if isinstance(step, Hit):
-                return step.value
-            run = step if isinstance(step, Run) else Run(None)
-            try:
-                run.started = time.perf_counter()
-                value = await function(*args, **kwargs)
-            except BaseException as error:
-                await asyncio.to_thread(tools.fail, run, options, error)
-                raise
-            await asyncio.to_thread(tools.finish, run, options, value)
-            return value
-
-        return call
-
-    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return self._shape.arguments(args, kwargs, is_method=self._is_method)
-        except TypeError:
-            self._function(*args, **kwargs)  # raises the function's own TypeError
-            raise

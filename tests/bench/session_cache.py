@@ -83,11 +83,12 @@ def over_http() -> None:
 
 def front_cache() -> None:
     """A hit of the client's own cache, beside the least that can check a file and give a fresh value."""
+    from memoryhub.client.cached_function import CachedFunction
     from memoryhub.client.calls import CacheOptions
     from memoryhub.client.fingerprints import files, look_at_file
     from memoryhub.client.front import FrontCache, FrontEntry
     from memoryhub.client.http import Connection
-    from memoryhub.client.tools import CachedFunction, Tools
+    from memoryhub.client.tools import Tools
 
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "a.txt")
