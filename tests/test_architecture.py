@@ -23,7 +23,7 @@ FLOORS = {  # the number of the floor; a foreign key may only point to a lower o
     "session_cache": 4,
     "long_term_memory": 4,
 }
-MOST_LINES = 400
+MOST_LINES = 450
 
 
 def name_of(path: Path) -> str:
@@ -68,7 +68,8 @@ def test_every_row_belongs_to_a_workspace_directly_or_through_its_parent():
         )
     }
 
-    assert without <= {"Price", "EmbeddingModel", "WatchedRoot"}  # what belongs to the hub itself: list prices, embedders, folders
+    of_the_hub_itself = {"Price", "EmbeddingModel", "WatchedRoot"}  # list prices, embedders, folders
+    assert without <= of_the_hub_itself
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -7,7 +7,9 @@ from ninja import Query, Router
 from memoryhub.api.auth import ApiRequest, requires
 from memoryhub.api.memories import writer_of
 from memoryhub.api.pagination import Cursor, Limit, page
-from memoryhub.api.schemas.memories import ChangeSetOut, ChangeSetPage, RevertIn, RevertOut, ShortText, SkippedOut
+from memoryhub.api.schemas.changes import ChangeSetOut, ChangeSetPage, RevertIn, RevertOut
+from memoryhub.api.schemas.memories import ShortText
+from memoryhub.api.schemas.memory_care import SkippedOut
 from memoryhub.long_term_memory import queries, services
 
 router = Router(tags=["Changes"])

@@ -7,7 +7,7 @@ from ninja import Router
 from memoryhub.api.auth import ApiRequest, requires
 from memoryhub.api.memories import writer_of
 from memoryhub.api.schemas.base import as_utc_text
-from memoryhub.api.schemas.memories import (
+from memoryhub.api.schemas.memory_care import (
     BulkIn,
     BulkOut,
     DecayIn,

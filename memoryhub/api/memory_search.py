@@ -7,7 +7,8 @@ from ninja import Query, Router
 from memoryhub.api.auth import ApiRequest, requires
 from memoryhub.api.memories import writer_of
 from memoryhub.api.pagination import Cursor, Limit, page
-from memoryhub.api.schemas.memories import (
+from memoryhub.api.schemas.memories import ShortText
+from memoryhub.api.schemas.memory_search import (
     HitOut,
     MemoryRef,
     RecallOut,
@@ -16,7 +17,6 @@ from memoryhub.api.schemas.memories import (
     RenderOut,
     SearchIn,
     SearchOut,
-    ShortText,
     WhyNotIn,
     WhyNotOut,
 )

@@ -7,7 +7,7 @@ from ninja import Router
 from memoryhub.api.auth import ApiRequest, requires
 from memoryhub.api.memories import writer_of
 from memoryhub.api.pagination import Cursor, Limit, page
-from memoryhub.api.schemas.memories import DecisionIn, ReviewOut, ReviewPage
+from memoryhub.api.schemas.review import DecisionIn, ReviewOut, ReviewPage
 from memoryhub.long_term_memory import queries, services
 from memoryhub.long_term_memory.models import ReviewItem
 

@@ -7,7 +7,9 @@ from ninja import Router
 from memoryhub.api.auth import ApiRequest, requires
 from memoryhub.api.memories import writer_of
 from memoryhub.api.pagination import Cursor, Limit, page
-from memoryhub.api.schemas.memories import BulkOut, SkippedOut, TagMerge, TagOut, TagPage, TagRename, several
+from memoryhub.api.schemas.memories import several
+from memoryhub.api.schemas.memory_care import BulkOut, SkippedOut
+from memoryhub.api.schemas.tags import TagMerge, TagOut, TagPage, TagRename
 from memoryhub.long_term_memory import queries, services
 
 router = Router(tags=["Tags"])

@@ -2,8 +2,6 @@
 
 from datetime import datetime
 
-from datetime import datetime
-
 from django.db.models import Q, QuerySet
 
 from memoryhub.audit.models import AuditEvent, ChangeSet

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from ninja import Field, Schema
 from pydantic import AfterValidator, BeforeValidator, ConfigDict
+from pydantic.config import JsonDict
 
 from memoryhub.api.schemas.base import InShape
 from memoryhub.prompt_cache.domain import money
@@ -34,7 +35,7 @@ Text200 = Annotated[str, _MISSING, Field(max_length=200)]  # null is "not said"
 Text500 = Annotated[str, _MISSING, Field(max_length=500)]
 
 
-_USAGE_EXAMPLE = {
+_USAGE_EXAMPLE: JsonDict = {
     "message_id": "msg_1",
     "model": "claude-opus-5-5",
     "started_at": "2026-11-10T10:00:00Z",
@@ -50,7 +51,7 @@ _USAGE_EXAMPLE = {
         "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 10000},
     },
 }
-_PRICE_EXAMPLE = {"model": "claude-opus-9", "input_usd": "4", "output_usd": "20", "valid_from": "2026-11-01"}
+_PRICE_EXAMPLE: JsonDict = {"model": "claude-opus-9", "input_usd": "4", "output_usd": "20", "valid_from": "2026-11-01"}
 
 
 class UsageIn(InShape):

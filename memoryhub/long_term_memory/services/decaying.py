@@ -6,7 +6,7 @@ Everything is set-based and in short transactions, so that writers never wait lo
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from django.db import connection, transaction
 from django.db.models import F, Max, Min, Q
@@ -71,7 +71,9 @@ def run_decay(
 def _live(workspace: Workspace) -> MemoryQuerySet:
     """Memories that may move. The plus keeps the workspace's own indexes out: what is due is found by its moment."""
     rows = Memory.objects.filter(pinned=False)
-    return rows.extra(where=["+long_term_memory_memory.workspace_id = %s"], params=[workspace.pk])
+    return cast(
+        "MemoryQuerySet", rows.extra(where=["+long_term_memory_memory.workspace_id = %s"], params=[workspace.pk])
+    )
 
 
 def _due_to_forget(workspace: Workspace, at: datetime) -> MemoryQuerySet:

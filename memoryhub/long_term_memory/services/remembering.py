@@ -1,8 +1,5 @@
 """Storing new memories: one at a time from an agent, or thousands from an import, by the same steps."""
 
-import threading
-import time
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -29,14 +26,12 @@ from memoryhub.long_term_memory.search import documents, embedders
 from memoryhub.long_term_memory.search.index import term_index
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.drafting import Checked, check_drafts, origin_of
-from memoryhub.long_term_memory.services.places import PathBlocked, check_place, parents_of
+from memoryhub.long_term_memory.services.known import Known
 from memoryhub.long_term_memory.services.proposing import ask_about_quarantined, propose_duplicates
+from memoryhub.long_term_memory.services.write_limit import limit_writes
 from memoryhub.long_term_memory.services.writer import (
-    InvalidMemory,
     MemoryDraft,
-    PathTaken,
     Remembered,
-    TooManyWrites,
     UnknownMemory,
     Writer,
 )
@@ -70,7 +65,7 @@ def remember(
     """
     settings = get_guard_settings(writer.workspace)
     if not imported:
-        _limit_writes(writer, len(drafts), settings)
+        limit_writes(writer, len(drafts), settings)
     checked = check_drafts(writer, drafts, settings, file_door=file_door)
     vectors = _embed(checked) if embed else {}
     with transaction.atomic():
@@ -185,7 +180,7 @@ class _Batch:
             place: duplicates.dedupe_key(c.draft.content, c.draft.valid_from, c.draft.valid_until, c.draft.subject)
             for place, c in enumerate(self.checked)
         }
-        known = _Known(self.workspace, self.checked, scopes, keys, imported=self.imported)
+        known = Known(self.workspace, self.checked, scopes, keys, imported=self.imported)
         for place, c in enumerate(self.checked):
             if c.recalled:
                 self.results[place] = _recalled(c)
@@ -350,130 +345,3 @@ def supersede_row(writer: Writer, old: Memory, new: Memory, now: datetime, chang
     if old.valid_until is None or old.valid_until > old.superseded_at:
         old.valid_until = max(old.superseded_at, old.valid_from) if old.valid_from else old.superseded_at
     revising.commit(writer=writer, action="supersede", revisions=[revision], now=now, change_set=change_set)
-
-
-class _Known:
-    """What the workspace holds already that a draft could collide with: loaded once, kept current within the batch."""
-
-    CHUNK = 400
-
-    def __init__(
-        self,
-        workspace: Workspace,
-        checked: Sequence[Checked],
-        scopes: dict[Any, Scope],
-        keys: dict[int, str],
-        *,
-        imported: bool,
-    ) -> None:
-        self.imported = imported
-        self.by_text: dict[tuple[int, str], Memory] = {}
-        self.by_path: dict[tuple[int, str], Memory] = {}
-        self.by_id: dict[str, Memory] = {}
-        self.forgotten: dict[tuple[int, str], str] = {}
-        rows = Memory.objects.filter(workspace=workspace)
-        places = list(range(len(checked)))
-        for start in range(0, len(places), self.CHUNK):
-            part = places[start : start + self.CHUNK]
-            drafts = [checked[place].draft for place in part]
-            scope_ids = {scopes[draft.scope].pk for draft in drafts}
-            texts = [keys[place] for place in part if checked[place].draft.path is None]
-            for memory in rows.filter(scope_id__in=scope_ids, dedupe_key__in=texts).select_related("scope"):
-                self.by_text[memory.scope_id, memory.dedupe_key or ""] = memory
-            paths = [draft.path for draft in drafts if draft.path]
-            if paths:
-                for memory in rows.out_of_trash().filter(scope_id__in=scope_ids, path__in=paths):
-                    self.by_path[memory.scope_id, memory.path or ""] = memory
-            public_ids = [draft.public_id for draft in drafts if draft.public_id]
-            if public_ids:
-                self.by_id |= {memory.public_id: memory for memory in rows.filter(public_id__in=public_ids)}
-            if not imported:
-                self._load_forgotten(rows, drafts, scope_ids)
-
-    def _load_forgotten(self, rows: Any, drafts: Sequence[MemoryDraft], scope_ids: set[int]) -> None:
-        trash = rows.filter(scope_id__in=scope_ids, state=MemoryState.FORGOTTEN, trashed_at__isnull=False)
-        hashes = [duplicates.content_sha256(draft.content) for draft in drafts]
-        found = trash.filter(content_sha256__in=hashes).values_list("scope_id", "content_sha256", "public_id")
-        self.forgotten |= {(scope_id, sha): public_id for scope_id, sha, public_id in found}
-
-    def twin_of(self, c: Checked, scope: Scope, key: str) -> Memory | Remembered | None:
-        """The stored memory that a draft repeats, a conflict, or None for a new one."""
-        draft = c.draft
-        if draft.public_id and draft.public_id in self.by_id:
-            return self._same_or_conflict(self.by_id[draft.public_id], c, "id")
-        if draft.path is not None:
-            standing = self.by_path.get((scope.pk, draft.path))
-            if standing is None:
-                return self._blocked(c, scope, draft.path)
-            if not self.imported:
-                raise PathTaken(
-                    f"There is a memory at {draft.path} already.",
-                    conflicting_id=standing.public_id,
-                    conflicting_path=draft.path,
-                )
-            return self._same_or_conflict(standing, c, "path")
-        if draft.state == MemoryState.FORGOTTEN:
-            return None
-        return self.by_text.get((scope.pk, key))
-
-    def _blocked(self, c: Checked, scope: Scope, path: str) -> Remembered | None:
-        """A conflict where a file or directory is in the way of a new path."""
-        if c.draft.state == MemoryState.FORGOTTEN:
-            return None
-        in_batch = next(
-            (self.by_path[at] for part in parents_of(path) if (at := (scope.pk, part)) in self.by_path), None
-        )
-        try:
-            if in_batch is not None:
-                raise PathBlocked(f"{in_batch.path} is a file.", conflicting_id=in_batch.public_id)
-            check_place(scope, path)
-        except (PathBlocked, PathTaken) as error:
-            if not self.imported:
-                raise
-            return Remembered(outcome="conflict", id=error.extra["conflicting_id"], detail=error.detail)
-        return None
-
-    def _same_or_conflict(self, standing: Memory, c: Checked, what: str) -> Memory | Remembered:
-        if standing.content == c.draft.content:
-            return standing
-        if not self.imported:
-            raise InvalidMemory(f"The {what} {c.draft.public_id} is taken by another memory.")
-        return Remembered(
-            outcome="conflict",
-            id=standing.public_id,
-            state=standing.state,
-            version=standing.version,
-            detail=f"the {what} is taken by another text",
-        )
-
-    def add(self, memory: Memory, key: str) -> None:
-        if memory.dedupe_key is not None:
-            self.by_text[memory.scope_id, key] = memory
-        if memory.path is not None and memory.state != MemoryState.FORGOTTEN:
-            self.by_path[memory.scope_id, memory.path] = memory
-        self.by_id[memory.public_id] = memory
-
-
-# --- too many writes -------------------------------------------------------------------------------------------------
-_recent: dict[tuple[int, str, str], deque[tuple[float, int]]] = {}
-_recent_lock = threading.Lock()
-
-
-def _limit_writes(writer: Writer, count: int, settings: GuardSettings) -> None:
-    """Refuse a writer that runs wild; counted in this process, over the last minute."""
-    if not settings.max_writes_per_minute or writer.actor.kind in ("command", "job"):
-        return
-    key = (writer.workspace.pk, writer.actor.kind, writer.actor.id)
-    now = time.monotonic()
-    with _recent_lock:
-        if len(_recent) > 10_000:
-            _recent.clear()
-        writes = _recent.setdefault(key, deque())
-        while writes and writes[0][0] < now - 60:
-            writes.popleft()
-        if sum(number for _, number in writes) + count > settings.max_writes_per_minute:
-            wait = 60 - int(now - writes[0][0]) if writes else 60
-            raise TooManyWrites(
-                f"More than {settings.max_writes_per_minute} memories in a minute.", retry_after_seconds=max(1, wait)
-            )
-        writes.append((now, count))
