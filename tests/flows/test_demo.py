@@ -43,11 +43,13 @@ def loaded(django_db_setup: None, django_db_blocker: Any) -> Iterator[Loaded]:
         admin = make_user("admin", workspace=home, role="admin")
         make_user("viewer", workspace=home, role="viewer")
         before = rows_of_all_tables()
-        yield Loaded(load_demo().workspace, admin, before)
-        demo = find_demo()
-        if demo is not None:
-            remove_demo(workspace=demo)
-        remove_workspace(home)
+        try:
+            yield Loaded(load_demo().workspace, admin, before)
+        finally:
+            demo = find_demo()
+            if demo is not None:
+                remove_demo(workspace=demo)
+            remove_workspace(home)
         User.objects.filter(username__endswith="-of-home-of-the-demo").delete()
 
 

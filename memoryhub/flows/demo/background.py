@@ -140,8 +140,9 @@ def _planned(stage: Stage) -> list[Plan]:
         begins_at = stage.morning(_day_of(stage, number), rng.uniform(5.5, 15.5))
         plans.append((_chain_of(rng, told, number, begins_at), told["title"], told))
     for routine in ROUTINES:
-        for day in range(DAYS - 1, -1, -1):
-            plans.append(_routine(rng, routine, stage.morning(day, routine.hour)))
+        # Early in a day, today's hour has not come: its moment is yesterday's then, which is there already.
+        for at in sorted({stage.morning(day, routine.hour) for day in range(DAYS)}):
+            plans.append(_routine(rng, routine, at))
     return plans
 
 
