@@ -16,6 +16,15 @@ from memoryhub.workspaces.services import create_api_key
 from tests.factories import make_user, make_workspace
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start processes of their own: they bring their own database, whichever this run has."""
+    for item in items:
+        names = set(getattr(item, "fixturenames", ()))
+        used = {getattr(value, "__module__", "") for value in vars(getattr(item, "module", object)).values()}
+        if names & {"live_hub", "hub_process"} or "tests.live" in used:
+            item.add_marker(pytest.mark.live)
+
+
 @dataclass
 class ApiClient:
     """Talks to /api/v1 with a key; `body` is sent as JSON, bytes as they are."""
