@@ -17,8 +17,10 @@ from tests.factories import make_user, make_workspace
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start processes of their own: they bring their own database, whichever this run has."""
+    """Mark the tests of the pages, and those that start processes of their own: they bring their own database."""
     for item in items:
+        if "browser" in item.path.parts:
+            item.add_marker(pytest.mark.browser)
         names = set(getattr(item, "fixturenames", ()))
         used = {getattr(value, "__module__", "") for value in vars(getattr(item, "module", object)).values()}
         if names & {"live_hub", "hub_process"} or "tests.live" in used:
