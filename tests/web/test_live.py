@@ -56,6 +56,7 @@ def test_it_ends_when_the_hub_stops(viewer: Client, workspace: Workspace) -> Non
     assert list(events) == []
 
 
+@pytest.mark.django_db(transaction=True)  # each stream gives its connection back, which no open transaction may
 def test_beyond_the_places_pages_are_told_to_poll(
     viewer: Client, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
