@@ -26,6 +26,7 @@ from memoryhub.common import errors
 from memoryhub.workspaces.models import User
 from memoryhub.workspaces.principals import ROLES, Principal
 from memoryhub.workspaces.queries import find_principal_of_user
+from memoryhub.workspaces.services import UnknownTimeZone, check_time_zone
 
 Role = Literal["viewer", "editor", "admin"]
 View = Callable[..., HttpResponseBase]
@@ -74,8 +75,8 @@ def known_zone(name: str) -> str | None:
     if not name or len(name) > 64:
         return None
     try:
-        zoneinfo.ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
+        check_time_zone(name)
+    except UnknownTimeZone:
         return None
     return name
 

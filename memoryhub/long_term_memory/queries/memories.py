@@ -319,15 +319,6 @@ def list_superseded(memory: Memory) -> list[Memory]:
     return list(Memory.objects.filter(superseded_by=memory).out_of_trash().select_related("scope").order_by("-id")[:50])
 
 
-def histogram_of_strength(workspace: Workspace, scope: ScopeNames, *, bins: int = 20) -> list[tuple[float, int]]:
-    """How many memories lie in each band of strength, (lower edge, count), over the newest COUNT_CAP of a scope."""
-    rows = filter_memories(workspace, MemoryFilter(scope=scope)).order_by("-content_changed_at", "-id")
-    counts = [0] * bins
-    for strength in rows.values_list("strength", flat=True)[:COUNT_CAP]:
-        counts[min(bins - 1, int(strength * bins))] += 1
-    return [(index / bins, count) for index, count in enumerate(counts)]
-
-
 def list_distinct_scopes(workspace: Workspace, *, dimension: str, prefix: str = "", limit: int = 50) -> list[str]:
     """Names in use in one dimension of scope, for pickers."""
     if dimension not in ("agent", "user", "project"):
