@@ -111,8 +111,12 @@ MIDDLEWARE = [
     "memoryhub.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
     "memoryhub.middleware.BodyLimitMiddleware",
+    "memoryhub.doors.DoorMiddleware",
+    "memoryhub.api.idempotency.IdempotencyMiddleware",
+]
+PAGE_MIDDLEWARE = [  # what people's browsers need, and what a caller with a key does not pay for
+    "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -122,7 +126,6 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "memoryhub.web.access.ViewerMiddleware",
-    "memoryhub.api.idempotency.IdempotencyMiddleware",
 ]
 TEMPLATES = [
     {
@@ -146,6 +149,9 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+
+if "pytest" in sys.modules:
+    PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # tests sign in a thousand times
 
 # --- Language and time -----------------------------------------------------------------------------------------------
 USE_TZ = True

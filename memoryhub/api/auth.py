@@ -44,10 +44,11 @@ def identify(request: HttpRequest) -> Principal | None:
         if principal is None:
             raise BadKey("Send a valid key as `Authorization: Bearer mh_...`.")
         return principal
-    if request.user.is_authenticated:
+    user = getattr(request, "user", None)  # only a request with a session cookie has one
+    if user is not None and user.is_authenticated:
         if check_csrf(request):
             raise CsrfFailed("Send the page's CSRF token in X-CSRFToken.")
-        return find_principal_of_user(request.user, request.session.get("workspace_id"))
+        return find_principal_of_user(user, request.session.get("workspace_id"))
     return None
 
 

@@ -23,6 +23,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
 from memoryhub.common import errors
+from memoryhub.doors import PROGRAM_PATHS
 from memoryhub.workspaces.models import User
 from memoryhub.workspaces.principals import ROLES, Principal
 from memoryhub.workspaces.queries import find_principal_of_user
@@ -40,8 +41,6 @@ THEMES = {
     "light": pgettext_lazy("appearance", "Light"),
     "dark": pgettext_lazy("appearance", "Dark"),
 }
-# Doors for machines bring their own credentials, language and zone.
-_MACHINE_PATHS = ("/api/", "/anthropic/", "/mcp", "/static/", "/healthz", "/readyz", "/metrics")
 
 
 class MemberRequest(HttpRequest):
@@ -110,7 +109,7 @@ class ViewerMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if request.path_info.startswith(_MACHINE_PATHS):
+        if request.path_info.startswith(PROGRAM_PATHS):
             return self.get_response(request)
         viewer = read_viewer(request)
         request.viewer = viewer  # type: ignore[attr-defined]

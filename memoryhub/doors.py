@@ -1,0 +1,68 @@
+"""Two ways in: browsers pass the middleware of pages; a program with a key goes straight to its view."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.handlers.exception import convert_exception_to_response
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils import translation
+from django.utils.module_loading import import_string
+
+from memoryhub.middleware import GetResponse
+
+PROGRAM_PATHS = ("/api/", "/anthropic/", "/mcp", "/healthz", "/readyz", "/metrics")
+_PAGES_BELOW = ("/api/v1/docs",)  # the API's own page about itself
+_POLICY = "default-src 'none'; frame-ancestors 'none'"  # an answer for a program shows nothing in a browser
+
+
+def is_for_program(request: HttpRequest) -> bool:
+    """Tell a program's request from a browser's: below a program's path, with a key or without a session cookie."""
+    path = request.path_info
+    if not path.startswith(PROGRAM_PATHS) or path.startswith(_PAGES_BELOW):
+        return False
+    return "HTTP_AUTHORIZATION" in request.META or settings.SESSION_COOKIE_NAME not in request.COOKIES
+
+
+class DoorMiddleware:
+    """Leads browsers through `settings.PAGE_MIDDLEWARE`: language, session, CSRF, messages, content policy.
+
+    A program's request has no `user` and no `session`; its Host is checked, its answer says its length and is not shown as
+    a page.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self._program = get_response
+        self._view_checks: list[Any] = []
+        handler = get_response
+        for name in reversed(settings.PAGE_MIDDLEWARE):
+            part = import_string(name)(handler)
+            if hasattr(part, "process_exception") or hasattr(part, "process_template_response"):
+                raise ImproperlyConfigured(f"{name} has a hook that pages don't call.")
+            if hasattr(part, "process_view"):
+                self._view_checks.insert(0, part.process_view)
+            handler = convert_exception_to_response(part)
+        self._page = handler
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not is_for_program(request):
+            try:
+                return self._page(request)
+            finally:
+                translation.deactivate()  # this thread's next request may be a program's
+        request.get_host()  # raises for a name that is not ours
+        response = self._program(request)
+        if isinstance(response, HttpResponse) and "Content-Length" not in response:
+            response["Content-Length"] = str(len(response.content))
+        response.headers.setdefault("Content-Security-Policy", _POLICY)
+        return response
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponseBase | None:
+        """Let the pages' middleware look at the view, as Django does for its own list."""
+        if is_for_program(request):
+            return None
+        for check in self._view_checks:
+            response: HttpResponseBase | None = check(request, view, args, kwargs)
+            if response is not None:
+                return response
+        return None
