@@ -13,7 +13,10 @@ from memoryhub.middleware import GetResponse
 
 PROGRAM_PATHS = ("/api/", "/anthropic/", "/mcp", "/healthz", "/readyz", "/metrics")
 _PAGES_BELOW = ("/api/v1/docs",)  # the API's own page about itself
-_POLICY = "default-src 'none'; frame-ancestors 'none'"  # an answer for a program shows nothing in a browser
+PROGRAM_HEADERS = (  # an answer for a program shows nothing in a browser
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("X-Content-Type-Options", "nosniff"),
+)
 
 
 def is_for_program(request: HttpRequest) -> bool:
@@ -34,7 +37,7 @@ class DoorMiddleware:
     def __init__(self, get_response: GetResponse) -> None:
         self._program = get_response
         self._view_checks: list[Any] = []
-        handler = get_response
+        handler: Any = get_response
         for name in reversed(settings.PAGE_MIDDLEWARE):
             part = import_string(name)(handler)
             if hasattr(part, "process_exception") or hasattr(part, "process_template_response"):
@@ -42,7 +45,7 @@ class DoorMiddleware:
             if hasattr(part, "process_view"):
                 self._view_checks.insert(0, part.process_view)
             handler = convert_exception_to_response(part)
-        self._page = handler
+        self._page: GetResponse = handler
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not is_for_program(request):
@@ -54,7 +57,8 @@ class DoorMiddleware:
         response = self._program(request)
         if isinstance(response, HttpResponse) and "Content-Length" not in response:
             response["Content-Length"] = str(len(response.content))
-        response.headers.setdefault("Content-Security-Policy", _POLICY)
+        for name, value in PROGRAM_HEADERS:
+            response.headers.setdefault(name, value)
         return response
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponseBase | None:

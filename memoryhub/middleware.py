@@ -2,7 +2,8 @@
 
 import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
@@ -14,6 +15,12 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase]
 _SAFE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
+def request_id_from(environ: Mapping[str, Any]) -> str:
+    """Return the id that the caller gave its request, where it is harmless in logs and headers, else a new one."""
+    supplied = environ.get("HTTP_X_REQUEST_ID", "")
+    return supplied if _SAFE_REQUEST_ID.fullmatch(supplied) else ids.new_id("req")
+
+
 class RequestIdMiddleware:
     """Echo the caller's `X-Request-Id`, or make one; log lines and problem bodies carry it."""
 
@@ -21,8 +28,7 @@ class RequestIdMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        supplied = request.headers.get("X-Request-Id", "")
-        request_id = supplied if _SAFE_REQUEST_ID.fullmatch(supplied) else ids.new_id("req")
+        request_id = request_id_from(request.META)
         request.request_id = request_id  # type: ignore[attr-defined]
         token = logs.request_id.set(request_id)
         try:

@@ -25,7 +25,7 @@ class IdempotencyMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        key = request.headers.get("Idempotency-Key")
+        key = request.META.get("HTTP_IDEMPOTENCY_KEY")
         if key is None or request.method != "POST" or not request.path_info.startswith("/api/v1/"):
             return self.get_response(request)
         try:

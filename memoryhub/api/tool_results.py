@@ -18,13 +18,14 @@ from memoryhub.api.schemas.tool_results import (
     ToolResultOut,
     ToolResultPage,
     render_answer,
+    render_stored,
 )
-from memoryhub.flows.invalidate import announce_write
+from memoryhub.flows.store_tool_result import put_and_announce
 from memoryhub.session_cache.queries import sessions, tool_results
 from memoryhub.session_cache.services import usage
 from memoryhub.session_cache.services.look_up import look_up
 from memoryhub.session_cache.services.sessions import open_session
-from memoryhub.session_cache.services.store import remove_tool_result, store_tool_result
+from memoryhub.session_cache.services.store import remove_tool_result
 from memoryhub.workspaces.principals import Binding
 
 router = Router(tags=["Tool results"])
@@ -65,18 +66,10 @@ def put_tool_result(request: ApiRequest, sid: str, body: PutIn) -> Any:
     """Stored (201), or not, with the reason (200). A tool whose policy names what it changes invalidates that here."""
     call, given = body.call(sid), body.given()
     session = open_session(principal=request.principal, sid=sid)
-    done = store_tool_result(session=session, call=call, given=given)
-    invalidated = announce_write(
-        workspace=request.principal.workspace,
-        tool=call.tool,
-        changes=done.changes,
-        actor=request.principal.actor,
-        door="api",
-        failed=given.is_error,
+    done, invalidated = put_and_announce(principal=request.principal, session=session, call=call, given=given)
+    return HttpResponse(
+        render_stored(done, invalidated), status=201 if done.stored else 200, content_type="application/json"
     )
-    if done.stored:
-        return Status(201, StoredOut.of(done, invalidated))
-    return Status(200, NotStoredOut(key=done.key, reason=done.reason, invalidated=invalidated))
 
 
 @router.get(

@@ -14,7 +14,8 @@ from memoryhub.session_cache.services.policies import PolicyChoice
 from memoryhub.session_cache.services.store import Stored, ToolValue
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Facts = Annotated[list[dict[str, Any]], Field(max_length=1000)]
+MAX_FACTS = 1000  # of files, urls and versions that one call names
+Facts = Annotated[list[dict[str, Any]], Field(max_length=MAX_FACTS)]
 Seconds = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -160,23 +161,29 @@ class StoredOut(Schema):
     etag: str
     invalidated: int = Field(0, description="What this tool's run made invalid, as its policy declares.")
 
-    @staticmethod
-    def of(done: Stored, invalidated: int) -> "StoredOut":
-        return StoredOut(
-            key=done.key,
-            size_bytes=done.size_bytes,
-            expires_at=done.expires_at,
-            expires_in_seconds=done.expires_in_seconds,
-            etag=done.etag,
-            invalidated=invalidated,
-        )
-
 
 class NotStoredOut(Schema):
     key: str
     stored: Literal[False] = False
     reason: str = Field(description="too_large, uncacheable, never_cache, ttl_zero, error or stale_lease.")
     invalidated: int = 0
+
+
+def render_stored(done: Stored, invalidated: int) -> bytes:
+    """Return the body of a put's answer: StoredOut or NotStoredOut."""
+    if not done.stored:
+        return _dumped({"key": done.key, "stored": False, "reason": done.reason, "invalidated": invalidated})
+    return _dumped(
+        {
+            "key": done.key,
+            "stored": True,
+            "size_bytes": done.size_bytes,
+            "expires_at": done.expires_at and as_utc_text(done.expires_at),
+            "expires_in_seconds": done.expires_in_seconds,
+            "etag": done.etag,
+            "invalidated": invalidated,
+        }
+    )
 
 
 class ToolResultOut(Schema):

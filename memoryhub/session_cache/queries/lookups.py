@@ -1,14 +1,12 @@
 """The one query of a look-up: session, policy, where the session stands, the entry and what is known of its key."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db import connection
-
 from memoryhub.session_cache.domain.event_tree import Path
+from memoryhub.session_cache.queries.plain_row import PlainQuery
 
 _COLUMNS = (
     ("session_id", "s.id"),
@@ -44,7 +42,7 @@ _COLUMNS = (
     ("lease_expires_at", "k.lease_expires_at"),
 )
 _KEY = "CASE WHEN p.scope = 'workspace' THEN %s ELSE %s END"
-_SQL = f"""
+_QUERY = PlainQuery(f"""
 SELECT {", ".join(column for _, column in _COLUMNS)}
 FROM workspaces_session s
 LEFT JOIN session_cache_toolpolicy p ON p.workspace_id = s.workspace_id AND p.tool = %s
@@ -52,7 +50,7 @@ LEFT JOIN session_cache_sessiontree t ON t.session_id = s.id
 LEFT JOIN session_cache_toolresult r ON r.workspace_id = s.workspace_id AND r.key = {_KEY}
 LEFT JOIN session_cache_toolkey k ON k.workspace_id = s.workspace_id AND k.key = {_KEY}
 WHERE s.workspace_id = %s AND s.sid = %s
-"""  # noqa: S608 - fixed names only
+""")  # noqa: S608 - fixed names only
 _NAMES = tuple(name for name, _ in _COLUMNS)
 
 
@@ -103,9 +101,7 @@ class Found:
 def find(*, workspace_id: int, sid: str, tool: str, shared_key: str, session_key: str) -> Found | None:
     """Return what a look-up needs, or None where the session does not exist yet."""
     arguments: list[str | int] = [tool, shared_key, session_key, shared_key, session_key, workspace_id, sid]
-    with connection.cursor() as cursor:
-        cursor.execute(_SQL, arguments)
-        row: Sequence[Any] | None = cursor.fetchone()
+    row = _QUERY.fetch(arguments)
     return Found(*row) if row is not None else None
 
 

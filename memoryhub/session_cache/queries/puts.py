@@ -4,9 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
-
 from memoryhub.session_cache.models import ToolPolicy
+from memoryhub.session_cache.queries.plain_row import PlainQuery
 
 _POLICY_FIELDS = [field.attname for field in ToolPolicy._meta.concrete_fields]
 _SQL = """
@@ -24,8 +23,11 @@ LEFT JOIN session_cache_sessiontree t ON t.session_id = s.id
 LEFT JOIN session_cache_sessionevent h ON h.branch_id = t.head_branch_id AND h.seq = t.head_seq
 WHERE s.id = %s
 """
-_OWN = _SQL.format(space="sp.session_id = s.id")
-_SHARED = _SQL.format(space="sp.workspace_id = s.workspace_id AND sp.session_id IS NULL")
+_OWN = PlainQuery(_SQL.format(space="sp.session_id = s.id"))
+_SHARED = PlainQuery(_SQL.format(space="sp.workspace_id = s.workspace_id AND sp.session_id IS NULL"))
+_POLICY = PlainQuery(
+    f"SELECT {', '.join(_POLICY_FIELDS)} FROM session_cache_toolpolicy WHERE workspace_id = %s AND tool = %s"  # noqa: S608
+)
 
 
 @dataclass(slots=True)
@@ -53,21 +55,13 @@ class PutFacts:
 
 def find_for_put(*, session_id: int, key: str, shared: bool) -> PutFacts | None:
     """Return what a put needs to know, or None where the session has been removed."""
-    with connection.cursor() as cursor:
-        cursor.execute(_SHARED if shared else _OWN, [key, key, session_id])
-        row: Any = cursor.fetchone()
+    row: Any = (_SHARED if shared else _OWN).fetch([key, key, session_id])
     return PutFacts(*row) if row is not None else None
 
 
 def find_policy_fast(workspace_id: int, tool: str) -> ToolPolicy | None:
     """Return a tool's policy by one plain query; the same as find_policy, for the path that every call takes."""
-    columns = ", ".join(_POLICY_FIELDS)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {columns} FROM session_cache_toolpolicy WHERE workspace_id = %s AND tool = %s",  # noqa: S608
-            [workspace_id, tool],
-        )
-        row = cursor.fetchone()
+    row = _POLICY.fetch([workspace_id, tool])
     if row is None:
         return None
     values = dict(zip(_POLICY_FIELDS, row, strict=True))

@@ -2,8 +2,10 @@
 
 from datetime import datetime
 
+from django.db import connection
 from django.db.models import QuerySet
 
+from memoryhub.session_cache.queries.plain_row import PlainQuery
 from memoryhub.session_cache.queries.tree import UnknownSession
 from memoryhub.workspaces.models import Session
 from memoryhub.workspaces.principals import Principal
@@ -27,6 +29,19 @@ def get_session(principal: Principal, sid: str) -> Session:
     session = visible_sessions(principal).filter(sid=sid).first()
     if session is None:
         raise UnknownSession(f"There is no session {sid[:200]!r} in this workspace.")
+    return session
+
+
+_KNOWN = PlainQuery("SELECT id FROM workspaces_session WHERE workspace_id = %s AND sid = %s")
+
+
+def find_known_session(principal: Principal, sid: str) -> Session | None:
+    """Return the session by one plain query, with its id, sid and workspace alone; for a key that is bound to nothing."""
+    row = _KNOWN.fetch([principal.workspace.pk, sid])
+    if row is None:
+        return None
+    session = Session.from_db(connection.alias, ["id", "workspace_id", "sid"], [row[0], principal.workspace.pk, sid])
+    session.workspace = principal.workspace
     return session
 
 

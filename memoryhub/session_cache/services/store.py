@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
+from django.db import connection, connections
 
 from memoryhub.common import clock, errors
 from memoryhub.invalidation import services as invalidation
@@ -308,8 +308,9 @@ _END_LEASE = (
 
 def _write(entry: ToolResult, given: ToolValue, facts: PutFacts) -> None:
     """Write the entry over the old one, its dependencies, the space's sums and the key's state."""
-    values = [field.get_db_prep_save(getattr(entry, field.attname), connection) for field in _ENTRY_FIELDS]
-    with connection.cursor() as cursor:
+    hub_database = connections["default"]  # resolved once: each look through the proxy costs as much as a small read
+    values = [field.get_db_prep_save(getattr(entry, field.attname), hub_database) for field in _ENTRY_FIELDS]
+    with hub_database.cursor() as cursor:
         cursor.execute(_UPSERT, values)
         result_id = cursor.fetchone()[0]
         if facts.old_depends_on not in (None, "[]"):

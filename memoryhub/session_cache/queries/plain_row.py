@@ -1,0 +1,27 @@
+"""One row by one statement of our own, on the paths that every tool call takes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connections
+
+
+class PlainQuery:
+    """A fixed SELECT with %s places. On SQLite it goes straight to the driver, past the cursor that rewrites its text."""
+
+    def __init__(self, sql: str) -> None:
+        self._sql = sql
+        self._for_sqlite = sql.replace("%s", "?")
+
+    def fetch(self, arguments: Sequence[Any]) -> Sequence[Any] | None:
+        """Return the first row, or None."""
+        connection = connections["default"]  # resolved once: each look through the proxy costs as much as a small read
+        if connection.vendor != "sqlite" or connection.queries_logged:
+            with connection.cursor() as cursor:
+                cursor.execute(self._sql, arguments)
+                row: Sequence[Any] | None = cursor.fetchone()
+            return row
+        connection.ensure_connection()
+        with connection.wrap_database_errors:
+            found: Sequence[Any] | None = connection.connection.execute(self._for_sqlite, arguments).fetchone()
+        return found
