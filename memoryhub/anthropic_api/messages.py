@@ -121,7 +121,7 @@ def _pass_through(
         return error_response(request, error)
     place = _Place()
     try:
-        url = settings.ANTHROPIC_UPSTREAM.rstrip("/") + path + _query_of(request)
+        url = _upstream_url(settings.ANTHROPIC_UPSTREAM.rstrip("/") + path + _query_of(request))
         body = request.body if method == "POST" else b""
         call = _Call(principal, request, body, started_at) if recorded else None
         upstream = httpx2.Request(method, url, headers=headers, content=body)
@@ -323,17 +323,19 @@ def _credentials(request: HttpRequest) -> list[str]:
 
 def _upstream_headers(request: HttpRequest) -> list[tuple[str, str]]:
     """Return the caller's headers for upstream, without hop-by-hop ones, without ours, and without any key of the hub."""
-    named = {token.strip().lower() for token in request.headers.get("Connection", "").split(",")}
-    headers = [
-        (name, value)
-        for name, value in request.headers.items()
-        if name.lower() not in _HOP_BY_HOP | _OURS | named
-        and not name.lower().startswith(_OUR_PREFIXES)
-        and not _HUB_KEY.search(value)
-        and (name.lower() != "content-type" or value)
-    ]
+    kept_back = _HOP_BY_HOP | _OURS
+    if "HTTP_CONNECTION" in request.META:
+        kept_back |= {token.strip().lower() for token in request.META["HTTP_CONNECTION"].split(",")}
+    headers, has_key = [], False
+    for name, value in request.headers.items():
+        lower = name.lower()
+        if lower in kept_back or lower.startswith(_OUR_PREFIXES) or _HUB_KEY.search(value):
+            continue
+        if lower == "content-type" and not value:
+            continue
+        has_key = has_key or lower in ("authorization", "x-api-key")
+        headers.append((name, value))
     headers.append(("Accept-Encoding", "identity"))
-    has_key = any(name.lower() in ("authorization", "x-api-key") for name, _ in headers)
     if not has_key:
         if not settings.ANTHROPIC_API_KEY:
             raise NoProviderKey(
@@ -341,6 +343,12 @@ def _upstream_headers(request: HttpRequest) -> list[tuple[str, str]]:
             )
         headers.append(("X-Api-Key", settings.ANTHROPIC_API_KEY))
     return headers
+
+
+@lru_cache(maxsize=256)
+def _upstream_url(text: str) -> httpx2.URL:
+    """Return the parsed address; most requests go to the same few."""
+    return httpx2.URL(text)
 
 
 def _query_of(request: HttpRequest) -> str:

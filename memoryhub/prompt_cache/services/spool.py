@@ -16,7 +16,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -56,7 +56,7 @@ class Note:
     betas: str = ""  # the header `anthropic-beta`
 
     def line(self) -> bytes:
-        return orjson.dumps({"workspace": self.workspace_id, "report": asdict(self.report)}) + b"\n"
+        return orjson.dumps({"workspace": self.workspace_id, "report": self.report}) + b"\n"
 
 
 def note_of_line(line: bytes) -> Note | None:
