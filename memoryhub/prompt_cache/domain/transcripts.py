@@ -87,6 +87,7 @@ class UsageReader:
     source: TranscriptSource
     memory: FileMemory = field(default_factory=FileMemory)
     _waiting: _Response | None = None
+    _waiting_marks: tuple[Any, ...] = ()
     _known_credit: str = ""
 
     def read(self, entry: Any) -> list[Sighting]:
@@ -105,7 +106,41 @@ class UsageReader:
         model = message.get("model")
         if model == SYNTHETIC_MODEL:
             return []
-        return self._take(self._response(entry, message, _text(model) or UNKNOWN_MODEL))
+        marks = self._marks(entry, message)
+        if self._repeats_the_last(marks, message):
+            return []
+        taken = self._take(self._response(entry, message, _text(model) or UNKNOWN_MODEL))
+        self._waiting_marks = marks
+        return taken
+
+    def _marks(self, entry: dict[str, Any], message: dict[str, Any]) -> tuple[Any, ...]:
+        """All that a response is made of, as it stands in the line, but for its time and diagnosis."""
+        get = entry.get
+        return (
+            message["usage"],
+            message.get("id"),
+            message.get("model"),
+            get("requestId"),
+            get("uuid") if not message.get("id") else None,
+            get("isSidechain") is True,
+            get("agentId"),
+            get("attributionAgent"),
+            self.memory.session,
+            self.memory.cwd,
+        )
+
+    def _repeats_the_last(self, marks: tuple[Any, ...], message: dict[str, Any]) -> bool:
+        """Take in a line that says of the waiting response what the line before said; most lines with usage are such."""
+        waiting = self._waiting
+        if waiting is None or len(waiting.usage.parts) != 1 or marks != self._waiting_marks:
+            return False
+        at = _moment(self.memory.timestamp)
+        if at is None:
+            return False
+        waiting.first_at, waiting.last_at = min(waiting.first_at, at), max(waiting.last_at, at)
+        if waiting.diagnostics is None:
+            waiting.diagnostics = _diagnostics(message)
+        return True
 
     def finish(self) -> list[Sighting]:
         """The sightings of the last response."""
