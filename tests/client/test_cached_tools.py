@@ -107,6 +107,20 @@ def test_an_error_is_raised_and_not_remembered(hub):
     assert len(runs) == 2
 
 
+@pytest.mark.parametrize(
+    "error", [StopIteration("over"), RuntimeError("coroutine raised something"), KeyboardInterrupt()]
+)
+def test_any_error_is_the_functions_own(hub, error):
+    @hub.tools.cached(name=f"fails-with-{type(error).__name__}")
+    def fails():
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        fails()
+
+    assert raised.value is error
+
+
 def test_wrong_arguments_are_the_functions_own_error(tool):
     with pytest.raises(TypeError, match="echo"):
         tool()
