@@ -62,7 +62,10 @@ def post_lookup(request: ApiRequest, sid: str, body: LookupIn) -> Any:
     summary="Store what a tool answered",
 )
 def put_tool_result(request: ApiRequest, sid: str, body: PutIn) -> Any:
-    """Stored (201), or not, with the reason (200). A tool whose policy names what it changes invalidates that here."""
+    """Stored (201), or not, with the reason (200). A tool whose policy names what it changes invalidates that here.
+
+    A tool without a policy may have changed any file: results from before it have to prove theirs (`unknown_write`).
+    """
     call, given = body.call(sid), body.given()
     session = open_session(principal=request.principal, sid=sid)
     done = store_tool_result(session=session, call=call, given=given)
@@ -73,6 +76,7 @@ def put_tool_result(request: ApiRequest, sid: str, body: PutIn) -> Any:
         actor=request.principal.actor,
         door="api",
         failed=given.is_error,
+        anything=done.may_change_anything,
     )
     if done.stored:
         return Status(201, StoredOut.of(done, invalidated))

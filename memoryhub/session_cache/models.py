@@ -133,7 +133,7 @@ class SessionEvent(models.Model):
 
 
 class ToolPolicy(models.Model):
-    """What may be done with one tool's results. A tool without a policy is never cached."""
+    """What may be done with one tool's results. A tool without one is never cached, and may change anything."""
 
     class Scope(models.TextChoices):
         SESSION = "session"
@@ -147,6 +147,8 @@ class ToolPolicy(models.Model):
     strategy = models.CharField(max_length=16)
     scope = models.CharField(max_length=10, choices=Scope.choices, default=Scope.SESSION)
     invalidates = models.JSONField(default=list, blank=True)
+    may_change_anything = models.BooleanField(default=False)  # a run may change more than `invalidates` names
+    ignore_unknown_writes = models.BooleanField(default=False)  # results stand, whatever else may have been changed
     error_ttl_seconds = models.FloatField(default=0)
     stale_while_revalidate_seconds = models.FloatField(default=0)
     verify_share = models.FloatField(default=0)

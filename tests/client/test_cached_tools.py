@@ -355,6 +355,42 @@ def test_a_write_tool_invalidates_even_when_it_fails(hub):
     assert query() == 3
 
 
+def test_a_write_of_anything_asks_for_proof_and_drops_nothing_that_has_it(hub, make_client, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("one")
+    os.utime(path, (1, 1))
+    other = make_client(session="unknown-write")
+    runs = []
+
+    @hub.tools.cached(name="read-before-shell", session="unknown-write", depends_on=files("path"))
+    def read(path):
+        runs.append(path)
+        return open(path).read()
+
+    @other.tools.writes(name="shell-of-anything", session="unknown-write")
+    def shell(text=None):
+        if text:
+            path.write_text(text)
+
+    assert [read(str(path)), read(str(path))] == ["one", "one"]
+    shell()
+    assert read(str(path)) == "one"
+    assert len(runs) == 1, "its file proves it"
+    asked = other.tools.look_up("read-before-shell", {"path": str(path)}, session="unknown-write")
+    assert asked.state == "miss", "another root, another key"
+
+    other.tools.set_policy("by-time", cacheable=True, strategy="ttl")
+    fact = {"kind": "file", "path": str(path), "size": 3, "mtime_ns": 10**9}
+    other.tools.put("by-time", None, "one", session="unknown-write", depends_on=[fact])
+    assert other.tools.look_up("by-time", None, session="unknown-write").is_hit
+    shell("two!")
+    asked = other.tools.look_up("by-time", None, session="unknown-write")
+    assert (asked.state, asked.raw["because"], asked.raw["changed_by"]) == (
+        "validate", "unknown_write", "shell-of-anything",
+    )  # fmt: skip
+    assert read(str(path)) == "two!"
+
+
 def test_hits_of_the_front_cache_are_counted(hub, tool):
     tool(5)
     wait_for_stream(hub)
