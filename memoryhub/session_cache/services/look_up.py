@@ -169,7 +169,7 @@ def _same_params(found: Found, call: ToolCall) -> bool:
     )
 
 
-def _because(verdict: Verdict, found: Found) -> dict[str, str]:
+def _because(verdict: Verdict, found: Found) -> dict[str, Any]:
     """Return what an answer says about who may have changed things; nothing in most cases."""
     return {"because": verdict.because, "changed_by": found.doubt_tool or ""} if verdict.because else {}
 
