@@ -59,6 +59,19 @@ class Branch(models.Model):
         return tuple((branch, upto) for branch, upto in self.path)
 
 
+class PackedHead(models.Model):
+    """A branch's newest events in one row, for windows at its head. It can always be made anew from the events."""
+
+    branch = models.OneToOneField(Branch, on_delete=models.CASCADE, primary_key=True, related_name="packed_head")
+    first_seq = models.PositiveIntegerField()
+    last_seq = models.PositiveIntegerField()
+    codec = models.PositiveSmallIntegerField(choices=Blob.Codec.choices)
+    data = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"events {self.first_seq} to {self.last_seq} of branch {self.branch_id}"
+
+
 class SessionTree(models.Model):
     """Where a session stands: its head, and for a fork the node that it grew from. Its row is the writers' lock."""
 

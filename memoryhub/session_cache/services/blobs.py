@@ -38,7 +38,7 @@ def ensure_blobs(*, workspace: Workspace, contents: Mapping[bytes, bytes]) -> di
         insert_rows(
             Blob,
             ("workspace_id", "sha256", "codec", "data", "size_bytes"),
-            ((workspace.pk, sha, *_packed(data), len(data)) for sha, data in missing),
+            ((workspace.pk, sha, *packed(data), len(data)) for sha, data in missing),
             ignore_conflicts=True,
         )
         known |= _find(workspace, [sha for sha, _ in missing])  # one of another writer may be collected before this
@@ -52,7 +52,7 @@ def _ensure_one(workspace_id: int, sha: bytes, data: bytes) -> int:
         cursor.execute(find, [workspace_id, sha])
         row = cursor.fetchone()
         while row is None:
-            cursor.execute(_INSERT_ONE, [workspace_id, sha, *_packed(data), len(data)])
+            cursor.execute(_INSERT_ONE, [workspace_id, sha, *packed(data), len(data)])
             row = cursor.fetchone()
             if row is None:  # another writer was faster, and is done
                 cursor.execute(find, [workspace_id, sha])
@@ -72,7 +72,8 @@ def _find(workspace: Workspace, digests: Iterable[bytes]) -> dict[bytes, int]:
     return found
 
 
-def _packed(data: bytes) -> tuple[int, bytes]:
+def packed(data: bytes) -> tuple[int, bytes]:
+    """Return a content as it is stored, with its codec: compressed where that is worth it."""
     if len(data) >= _COMPRESS_FROM_BYTES:
         packed = zlib.compress(data, _LEVEL)
         if len(packed) < len(data) * _WORTH_IT:
