@@ -21,7 +21,7 @@ router = Router(tags=["Tool results"])
     summary="List tool policies by tool",
 )
 def list_tool_policies(request: ApiRequest, limit: Limit, cursor: Cursor = None) -> Any:
-    """A tool that is not here is never cached."""
+    """A tool that is not here is never cached, and a run of it counts as a write of anything."""
     found = policies.list_policies(request.principal.workspace)
     order = [("tool", "asc"), ("id", "asc")]
     return page(found, order=order, cursor=cursor, limit=limit, shape=PolicyOut.of)

@@ -63,7 +63,10 @@ def post_lookup(request: ApiRequest, sid: str, body: LookupIn) -> Any:
     summary="Store what a tool answered",
 )
 def put_tool_result(request: ApiRequest, sid: str, body: PutIn) -> Any:
-    """Stored (201), or not, with the reason (200). A tool whose policy names what it changes invalidates that here."""
+    """Stored (201), or not, with the reason (200). A tool whose policy names what it changes invalidates that here.
+
+    A tool without a policy may have changed any file: results from before it have to prove theirs (`unknown_write`).
+    """
     call, given = body.call(sid), body.given()
     session = open_session(principal=request.principal, sid=sid)
     done, invalidated = put_and_announce(principal=request.principal, session=session, call=call, given=given)

@@ -5,7 +5,7 @@ import functools
 import inspect
 import itertools
 import time
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from typing import TYPE_CHECKING, Any
 
 from memoryhub.client.calls import CacheOptions, CallShape, quick_key
@@ -46,65 +46,55 @@ class CachedFunction:
         return None if quick is None else (self._number, quick)
 
     def _plain_wrapper(self) -> Callable[..., Any]:
-        tools, options, function, front = self._tools, self._options, self._function, self._tools.front
-
         def call(*args: Any, **kwargs: Any) -> Any:
             front_key = self._front_key(args, kwargs)
-            if front_key is not None:
-                entry = front.get(front_key)
-                if entry is not None:
-                    tools.note_front_hit(options.tool)
-                    return loads(entry.text)
-            arguments = self._arguments(args, kwargs)
-            deadline = time.monotonic() + MAX_WAIT_SECONDS
-            step: Hit | Wait | Run = Wait(0)
-            while isinstance(step, Wait) and time.monotonic() < deadline:
-                step = tools.begin(self._shape, options, front_key, arguments, wait_seconds=WAIT_SECONDS)
-            if isinstance(step, Hit):
-                return step.value
-            run = step if isinstance(step, Run) else Run(None)
-            try:
-                run.started = time.perf_counter()
-                value = function(*args, **kwargs)
-            except BaseException as error:
-                tools.fail(run, options, error)
-                raise
-            tools.finish(run, options, value)
-            return value
+            text = self._in_front(front_key)
+            return loads(text) if text is not None else _driven(self._asked(front_key, args, kwargs, _Plain()))
 
         return call
 
     def _async_wrapper(self) -> Callable[..., Awaitable[Any]]:
-        tools, options, function, front = self._tools, self._options, self._function, self._tools.front
-
         async def call(*args: Any, **kwargs: Any) -> Any:
             front_key = self._front_key(args, kwargs)
-            if front_key is not None:
-                entry = front.get(front_key)
-                if entry is not None:
-                    tools.note_front_hit(options.tool)
-                    return loads(entry.text)
-            arguments = self._arguments(args, kwargs)
-            deadline = time.monotonic() + MAX_WAIT_SECONDS
-            step: Hit | Wait | Run = Wait(0)
-            while isinstance(step, Wait) and time.monotonic() < deadline:
-                await asyncio.sleep(step.seconds)  # never a long poll: it would hold one of the loop's few threads
-                step = await asyncio.to_thread(
-                    tools.begin, self._shape, options, front_key, arguments, wait_seconds=0.0
-                )
-            if isinstance(step, Hit):
-                return step.value
-            run = step if isinstance(step, Run) else Run(None)
-            try:
-                run.started = time.perf_counter()
-                value = await function(*args, **kwargs)
-            except BaseException as error:
-                await asyncio.to_thread(tools.fail, run, options, error)
-                raise
-            await asyncio.to_thread(tools.finish, run, options, value)
-            return value
+            text = self._in_front(front_key)
+            return loads(text) if text is not None else await self._asked(front_key, args, kwargs, _OnLoop())
 
         return call
+
+    def _in_front(self, front_key: Hashable | None) -> str | None:
+        """Return what the front cache holds, as JSON, without a round trip."""
+        entry = None if front_key is None else self._tools.front.get(front_key)
+        if entry is None:
+            return None
+        self._tools.note_front_hit(self._options.tool)
+        return entry.text
+
+    async def _asked(
+        self, front_key: Hashable | None, args: tuple[Any, ...], kwargs: dict[str, Any], manner: "_Plain | _OnLoop"
+    ) -> Any:
+        """Ask the hub; wait for whoever is at it, but not for ever; else run the function and tell the hub.
+
+        The same steps for plain and async functions: the manner says how a step is waited for.
+        """
+        tools, options = self._tools, self._options
+        arguments = self._arguments(args, kwargs)
+        deadline = time.monotonic() + MAX_WAIT_SECONDS
+        step: Hit | Wait | Run = Wait(0)
+        while isinstance(step, Wait) and time.monotonic() < deadline:
+            await manner.rest(step)
+            ask = functools.partial(tools.begin, wait_seconds=manner.poll_seconds)
+            step = await manner.do(ask, self._shape, options, front_key, arguments)
+        if isinstance(step, Hit):
+            return step.value
+        run = step if isinstance(step, Run) else Run(None)
+        try:
+            run.started = time.perf_counter()
+            value = await manner.call(self._function, args, kwargs)
+        except BaseException as error:
+            await manner.do(tools.fail, run, options, error)
+            raise
+        await manner.do(tools.finish, run, options, value)
+        return value
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -112,3 +102,47 @@ class CachedFunction:
         except TypeError:
             self._function(*args, **kwargs)  # raises the function's own TypeError
             raise
+
+
+class _Plain:
+    """Steps that are done at once, on the caller's thread: none of these coroutines is ever suspended."""
+
+    poll_seconds = WAIT_SECONDS
+
+    async def rest(self, step: Wait) -> None:
+        """The hub has waited already, by a long poll."""
+
+    async def do(self, work: Callable[..., Any], *args: Any) -> Any:
+        return work(*args)
+
+    async def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return function(*args, **kwargs)
+
+
+class _OnLoop:
+    """Steps of an event loop: the hub is asked on a thread, and never by a long poll, for the loop has few threads."""
+
+    poll_seconds = 0.0
+
+    async def rest(self, step: Wait) -> None:
+        await asyncio.sleep(step.seconds)
+
+    async def do(self, work: Callable[..., Any], *args: Any) -> Any:
+        return await asyncio.to_thread(work, *args)
+
+    async def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return await function(*args, **kwargs)
+
+
+def _driven(steps: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine that is never suspended to its end, without an event loop."""
+    try:
+        steps.send(None)
+    except StopIteration as done:
+        return done.value
+    except RuntimeError as error:
+        if isinstance(error.__cause__, StopIteration) and str(error) == "coroutine raised StopIteration":
+            raise error.__cause__ from None  # the function's own: a coroutine may not raise it, a function may
+        raise
+    steps.close()
+    raise RuntimeError("a plain call has no event loop to wait on")

@@ -144,7 +144,8 @@ def _hash_of(path: str) -> str:
 def look_at_folder(path: str, *, contents: bool) -> dict[str, Any]:
     """Return a folder's fingerprint: a hash over what its listing shows; with `contents` over all folders below.
 
-    With contents, a file that has just changed raises Racy: the result is used, and not stored this time.
+    With contents, a file that has just changed raises Racy: the result is used, and not stored this time. The hub looks
+    at folders below its own roots by the same rule (session_cache/services/file_roots.py).
     """
     digest = hashlib.sha256()
     young_ns = time.time_ns() - _RACY_NS
@@ -166,7 +167,7 @@ def look_at_folder(path: str, *, contents: bool) -> dict[str, Any]:
                 raise Racy(f"more than {MAX_TREE_ENTRIES} entries below {path}")
             if _note_entry(digest, entry, contents=contents, young_ns=young_ns):
                 waiting.append(entry.path)
-    return {"kind": "directory", "path": path, "sha256": digest.hexdigest()}
+    return {"kind": "directory", "path": path, "sha256": digest.hexdigest(), "recursive": contents}
 
 
 def _note_entry(digest: Any, entry: os.DirEntry[str], *, contents: bool, young_ns: int) -> bool:

@@ -101,6 +101,8 @@ def touches(selector: Mapping[str, Any], entry: FrontEntry) -> bool:
     """Tell whether a change touches the entry; what can't be told here counts as yes."""
     session, tool, key, tag = (selector.get(name) for name in ("session", "tool", "key", "tag"))
     name = selector.get("tool_or_tag")
+    if selector.get("unknown_write"):
+        return False  # any file may have changed; the ones of an entry are looked at before each answer anyway
     return (
         (not session or session == entry.session)
         and (not tool or fnmatchcase(entry.tool, tool))

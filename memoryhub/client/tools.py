@@ -101,7 +101,10 @@ class Tools:
     def writes(
         self, *invalidates: str, name: str | None = None, session: str | None = None
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-        """Mark a function that changes something: each run, a failing one too, invalidates the tools and tags named."""
+        """Mark a function that changes something: each run, a failing one too, invalidates the tools and tags named.
+
+        Without a name it may change anything (a shell, say): results from before a run have to prove their files.
+        """
 
         def decorate(function: Callable[P, R]) -> Callable[P, R]:
             tool = name or function.__qualname__.rsplit("<locals>.", 1)[-1]
@@ -389,7 +392,11 @@ class Tools:
             return
         try:
             if tool not in self._declared:
-                policy = {"cacheable": False, "invalidates": list(invalidates)}
+                policy = {
+                    "cacheable": False,
+                    "invalidates": list(invalidates),
+                    "may_change_anything": not invalidates,
+                }
                 self._connection.request("PUT", f"/tool-policies/{_quoted(tool)}", policy)
                 self._declared.add(tool)
             body = {"tool": tool, "error": "failed" if failed else None}

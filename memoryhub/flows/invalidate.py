@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memoryhub.audit.services import record_event
+from memoryhub.common import clock
 from memoryhub.invalidation.domain.selector import Selector
 from memoryhub.invalidation.models import InvalidationRecord
-from memoryhub.invalidation.services import Announcement, open_epoch, record_invalidation
+from memoryhub.invalidation.services import Announcement, open_epoch, record_invalidation, record_unknown_write
 from memoryhub.session_cache.services import invalidate as tool_results
 from memoryhub.session_cache.services.transactions import write_transaction
 from memoryhub.workspaces.models import Workspace
@@ -58,10 +59,25 @@ def announce(*, workspace: Workspace, announcement: Announcement) -> Outcome:
 
 
 def announce_write(
-    *, workspace: Workspace, tool: str, changes: Iterable[str], actor: Actor, door: str, failed: bool = False
+    *,
+    workspace: Workspace,
+    tool: str,
+    changes: Iterable[str],
+    actor: Actor,
+    door: str,
+    failed: bool = False,
+    anything: bool = False,
 ) -> int:
-    """Announce what a tool's run makes invalid, as its policy declares; a failed run may have changed it too."""
+    """Announce what a tool's run makes invalid, as its policy declares; a failed run may have changed it too.
+
+    `anything`: the tool has no policy, or one that says so. Then every result that depends on files is asked for a
+    proof, unless nothing is stored or being computed that could be asked.
+    """
     dropped = 0
+    if anything:
+        with write_transaction():
+            if tool_results.has_something(workspace=workspace, now=clock.now()):
+                record_unknown_write(workspace=workspace, tool=tool, actor=actor, door=door, failed=failed)
     for name in changes:
         reason = f"{tool} failed" if failed else f"{tool} ran"
         change = Announcement(Selector(tool_or_tag=name), actor, reason=reason, strategy="event", door=door)

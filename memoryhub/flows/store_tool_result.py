@@ -10,7 +10,7 @@ from memoryhub.workspaces.principals import Principal
 def put_and_announce(*, principal: Principal, session: Session, call: ToolCall, given: ToolValue) -> tuple[Stored, int]:
     """Store the result by its tool's policy; return the outcome and how many entries the run made invalid."""
     done = store_tool_result(session=session, call=call, given=given)
-    if not done.changes:
+    if not done.changes and not done.may_change_anything:
         return done, 0
     invalidated = announce_write(
         workspace=principal.workspace,
@@ -19,5 +19,6 @@ def put_and_announce(*, principal: Principal, session: Session, call: ToolCall, 
         actor=principal.actor,
         door="api",
         failed=given.is_error,
+        anything=done.may_change_anything,
     )
     return done, invalidated

@@ -15,6 +15,9 @@ class InvalidationEpoch(models.Model):
         Workspace, on_delete=models.CASCADE, primary_key=True, related_name="invalidation_epoch"
     )
     epoch = models.BigIntegerField(default=0)
+    # The last run of a tool that may have changed any file: what is older has to prove its files again.
+    doubt_epoch = models.BigIntegerField(default=0)
+    doubt_tool = models.CharField(max_length=200, blank=True)
 
     def __str__(self) -> str:
         return f"epoch {self.epoch} of workspace {self.workspace_id}"

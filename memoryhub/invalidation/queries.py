@@ -21,6 +21,12 @@ def get_epochs(workspace_ids: set[int]) -> dict[int, int]:
     return dict(rows.values_list("workspace_id", "epoch"))
 
 
+def get_unknown_write(workspace: Workspace) -> tuple[int, str]:
+    """Return the epoch of the last run that may have changed any file, and the tool; (0, "") before the first."""
+    found = InvalidationEpoch.objects.filter(workspace=workspace).values_list("doubt_epoch", "doubt_tool").first()
+    return found or (0, "")
+
+
 def list_invalidations(workspace: Workspace) -> QuerySet[InvalidationRecord]:
     """Return the log, to be cut by cursor, the newest first."""
     return InvalidationRecord.objects.filter(workspace=workspace)

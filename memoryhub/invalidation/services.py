@@ -50,6 +50,26 @@ def hold_epoch(workspace: Workspace) -> int:
     return InvalidationEpoch.objects.filter(workspace=workspace).values_list("epoch", flat=True).first() or 0
 
 
+def record_unknown_write(*, workspace: Workspace, tool: str, actor: Actor, door: str, failed: bool = False) -> int:
+    """Note that a tool ran which may have changed any file, and return the epoch; call it inside a transaction.
+
+    Nothing is dropped: entries of before have to prove their files. Runs of the same tool with nothing announced in
+    between are one line of the log, whose epoch and time move on.
+    """
+    epoch = open_epoch(workspace)
+    InvalidationEpoch.objects.filter(workspace=workspace).update(doubt_epoch=epoch, doubt_tool=tool)
+    selector = Selector(unknown_write=tool)
+    newest = InvalidationRecord.objects.filter(workspace=workspace, epoch=epoch - 1).first()
+    if newest is not None and (newest.selector, newest.door) == (selector.as_dict(), door[:32]):
+        InvalidationRecord.objects.filter(pk=newest.pk).update(epoch=epoch, created_at=clock.now())
+        transaction.on_commit(feed.ring)
+        return epoch
+    reason = f"{tool} {'failed' if failed else 'ran'}; what it changes is not declared"
+    change = Announcement(selector, actor, reason=reason, strategy="event", door=door)
+    record_invalidation(workspace=workspace, epoch=epoch, announcement=change, matched=0, invalidated=0)
+    return epoch
+
+
 def record_invalidation(
     *, workspace: Workspace, epoch: int, announcement: Announcement, matched: int, invalidated: int
 ) -> InvalidationRecord:

@@ -22,6 +22,9 @@ DEBOUNCE_MS = 100  # changes within it are announced together
 STEP_MS = 20
 SIGN_OF_LIFE_MS = 2000
 PAUSE_SECONDS = 5.0
+# The system's queue of changes may have run over, without a word, while nobody took from it: a process that was stopped
+# or got no time. The watcher says something every two seconds unless that is so.
+STALLED_SECONDS = SIGN_OF_LIFE_MS / 1000 + 1.0
 
 
 def watch_forever() -> None:
@@ -43,8 +46,12 @@ def _follow(root: str) -> None:
 
 
 def follow_once(root: str, stop: threading.Event | None = None) -> None:
-    """Follow a folder until the process stops. It vouches for what was stored since its first sign of life."""
+    """Follow a folder until the process stops. It vouches for what was stored since its first sign of life.
+
+    A watcher that stalled may have missed anything: the whole folder counts as changed, and it vouches anew from then.
+    """
     since = None
+    asked_at = clock.monotonic()
     changes = watch(
         root, debounce=DEBOUNCE_MS, step=STEP_MS, rust_timeout=SIGN_OF_LIFE_MS, yield_on_timeout=True,
         stop_event=stop, raise_interrupt=False, watch_filter=None, ignore_permission_denied=True,
@@ -52,11 +59,16 @@ def follow_once(root: str, stop: threading.Event | None = None) -> None:
     for batch in changes:
         if since is None:
             since = clock.now()
+        elif clock.monotonic() - asked_at > STALLED_SECONDS:
+            logger.warning("the watcher of %s stalled; everything below it counts as changed", root)
+            announce_changed_files(root=root, paths=[root])
+            since = clock.now()
         _announce(root, [path for _, path in batch])
         note_watching(path=root, since=since)
         connection.close()
         if stopping.is_set():
             return
+        asked_at = clock.monotonic()
 
 
 def _announce(root: str, paths: Sequence[str]) -> None:

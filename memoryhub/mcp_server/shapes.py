@@ -90,6 +90,8 @@ class CachedResult(BaseModel):
     key: str
     value: Any = None
     reason: str | None = None
+    because: str | None = Field(None, description="unknown_write: a tool ran that may have changed any file.")
+    changed_by: str | None = Field(None, description="That tool.")
     age_seconds: float | None = None
     hit_count: int | None = None
     retry_after_seconds: float | None = None

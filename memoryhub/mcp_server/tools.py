@@ -283,6 +283,8 @@ def tool_cache_get(
         key=answer.key,
         value=json.loads(answer.value) if hit else None,
         reason=answer.reason or None,
+        because=answer.because or None,
+        changed_by=answer.changed_by or None,
         age_seconds=answer.age_seconds if hit else None,
         hit_count=answer.hit_count if hit else None,
         retry_after_seconds=answer.retry_after_seconds or None,
@@ -318,6 +320,7 @@ def tool_cache_put(
         actor=principal.actor,
         door="mcp",
         failed=error,
+        anything=done.may_change_anything,
     )
     return StoredResult(
         key=done.key,

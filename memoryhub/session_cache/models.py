@@ -59,6 +59,19 @@ class Branch(models.Model):
         return tuple((branch, upto) for branch, upto in self.path)
 
 
+class PackedHead(models.Model):
+    """A branch's newest events in one row, for windows at its head. It can always be made anew from the events."""
+
+    branch = models.OneToOneField(Branch, on_delete=models.CASCADE, primary_key=True, related_name="packed_head")
+    first_seq = models.PositiveIntegerField()
+    last_seq = models.PositiveIntegerField()
+    codec = models.PositiveSmallIntegerField(choices=Blob.Codec.choices)
+    data = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"events {self.first_seq} to {self.last_seq} of branch {self.branch_id}"
+
+
 class SessionTree(models.Model):
     """Where a session stands: its head, and for a fork the node that it grew from. Its row is the writers' lock."""
 
@@ -133,7 +146,7 @@ class SessionEvent(models.Model):
 
 
 class ToolPolicy(models.Model):
-    """What may be done with one tool's results. A tool without a policy is never cached."""
+    """What may be done with one tool's results. A tool without one is never cached, and may change anything."""
 
     class Scope(models.TextChoices):
         SESSION = "session"
@@ -147,6 +160,8 @@ class ToolPolicy(models.Model):
     strategy = models.CharField(max_length=16)
     scope = models.CharField(max_length=10, choices=Scope.choices, default=Scope.SESSION)
     invalidates = models.JSONField(default=list, blank=True)
+    may_change_anything = models.BooleanField(default=False)  # a run may change more than `invalidates` names
+    ignore_unknown_writes = models.BooleanField(default=False)  # results stand, whatever else may have been changed
     error_ttl_seconds = models.FloatField(default=0)
     stale_while_revalidate_seconds = models.FloatField(default=0)
     verify_share = models.FloatField(default=0)

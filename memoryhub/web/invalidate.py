@@ -17,6 +17,7 @@ from memoryhub.invalidation.domain.selector import EmptySelector, Selector
 from memoryhub.invalidation.models import InvalidationRecord
 from memoryhub.invalidation.services import Announcement
 from memoryhub.session_cache.queries import tool_results
+from memoryhub.session_cache.queries.pages import get_doubt
 from memoryhub.web import formats, paging
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.htmx import wants_part
@@ -35,6 +36,7 @@ SELECTOR_WORDS = {
     **{name: label for name, (label, _help) in FIELDS.items()},
     "params_hash": gettext_lazy("Parameters"),
     "tool_or_tag": gettext_lazy("Tool or tag"),
+    "unknown_write": gettext_lazy("Unknown write"),
 }
 SHOWN = 20
 
@@ -93,7 +95,8 @@ def invalidate(request: MemberRequest) -> HttpResponse:
 
 def _preview(request: MemberRequest, selector: Selector) -> dict[str, Any]:
     touched = tool_results.select(request.principal.workspace, selector).defer("value").select_related("session")
-    shown: list[EntryRow] = [entry_row(entry) for entry in touched.order_by("-id")[:SHOWN]]
+    doubt = get_doubt(request.principal.workspace)
+    shown: list[EntryRow] = [entry_row(entry, doubt) for entry in touched.order_by("-id")[:SHOWN]]
     count = len(shown) if len(shown) < SHOWN else touched.count()
     return {"touched": shown, "count": count, "hidden": max(0, count - len(shown))}
 

@@ -168,7 +168,8 @@ def _map(found: Session, chosen: SessionEvent, node: Node) -> dict[str, Any] | N
 
 def _results(found: Session) -> list[EntryRow]:
     entries = tool_results.list_entries(found.workspace, sid=found.sid).order_by("-id")
-    return [entry_row(entry) for entry in entries[:MOST_RESULTS]]
+    doubt = pages.get_doubt(found.workspace)
+    return [entry_row(entry, doubt) for entry in entries[:MOST_RESULTS]]
 
 
 def _kpis(found: Session) -> list[dict[str, Any]]:

@@ -59,12 +59,15 @@ class EntryRow:
     key: str
     invalidate_url: str
     is_error: bool
+    doubted_by: str  # the tool that ran since, and may have changed a file of it
 
 
 def _tool_row(figures: pages.ToolFigures) -> ToolRow:
     policy = figures.policy
     if policy is None:
-        state, tone = _("no policy: never cached"), ""
+        state, tone = _("no policy: never cached, may change anything"), ""
+    elif policy.may_change_anything:
+        state, tone = _("never cached, may change anything"), "warn"
     elif not policy.cacheable:
         state, tone = _("never cached"), "warn"
     else:
@@ -100,7 +103,7 @@ def _milliseconds(value: float) -> str:
     return f"{value:,.2f} ms" if value < 10 else formats.duration(value / 1000)
 
 
-def entry_row(entry: ToolResult) -> EntryRow:
+def entry_row(entry: ToolResult, doubt: pages.Doubt) -> EntryRow:
     """Return a stored result as its row shows it."""
     depends_on = json.loads(entry.depends_on)
     names = [str(item.get("path") or item.get("url") or item.get("name")) for item in depends_on]
@@ -118,6 +121,7 @@ def entry_row(entry: ToolResult) -> EntryRow:
         key=entry.key,
         invalidate_url=f"{reverse('invalidate')}?{urlencode({'key': entry.key})}",
         is_error=entry.is_error,
+        doubted_by=doubt.tool if doubt.concerns(entry, has_files=any("path" in item for item in depends_on)) else "",
     )
 
 
@@ -132,10 +136,11 @@ def tool_cache(request: MemberRequest) -> HttpResponse:
     entries = tool_results.list_entries(workspace, sid=sid or None, tool=tool or None)
     page = paging.page_of(request, entries, order=ORDERS.get(order, NEWEST_FIRST))
     tools = [_tool_row(figures) for figures in pages.list_tools(workspace)]
+    doubt = pages.get_doubt(workspace)
     context = {
         "kpis": _kpis(tools),
         "tools": tools,
-        "entries": [entry_row(entry) for entry in page.items],
+        "entries": [entry_row(entry, doubt) for entry in page.items],
         "page": page,
         "chips": [
             (label, value, paging.url_with(request, cursor=None, **{name: None}))

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from tests.bench.calibration import _served as served_bare_endpoint
 from tests.bench.calibration import p50_ms
@@ -120,6 +121,7 @@ def front_cache() -> None:
 
 def windows(workspace: Any) -> None:
     """Windows, appends, forks and bytes as a session grows; in process, over the tables."""
+    from memoryhub.session_cache.queries import stretches
     from memoryhub.session_cache.queries.windows import get_window
     from memoryhub.session_cache.services.events import GivenEvent, append_events, fork_session
     from memoryhub.workspaces.services import ensure_session
@@ -143,6 +145,10 @@ def windows(workspace: Any) -> None:
     def window_ms() -> float:
         return p50_ms(lambda: get_window(session, max_events=500), 40)
 
+    def window_by_rows() -> object:
+        with mock.patch.object(stretches, "WORTH_A_PACK", large):
+            return get_window(session, max_events=500)
+
     def fork_ms() -> float:
         names = iter(range(10**9))
         stem = f"fork-{time.perf_counter_ns()}"
@@ -159,7 +165,11 @@ def windows(workspace: Any) -> None:
     window_small = window_ms()
     grow(large, small)
     window_large, fork_large, append_large = window_ms(), fork_ms(), append_ms()
+    packed, by_rows = turns(lambda: get_window(session, max_events=500), window_by_rows, rounds=40)
     show("window_500_large_over_small", window_large / window_small, "ratio", "<= 1.3", ms=round(window_large, 2))
+    show(
+        "window_500_packed_over_rows", packed / by_rows, "ratio", "<= 0.7", ms=round(packed, 2), rows=round(by_rows, 2)
+    )
     show("fork_large_over_small", fork_large / fork_first, "ratio", "<= 2", ms=round(fork_large, 2))
     show("append_last_over_first", append_large / append_first, "ratio", "<= 1.5", ms=round(append_large, 2))
 

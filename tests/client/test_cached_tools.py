@@ -107,6 +107,20 @@ def test_an_error_is_raised_and_not_remembered(hub):
     assert len(runs) == 2
 
 
+@pytest.mark.parametrize(
+    "error", [StopIteration("over"), RuntimeError("coroutine raised something"), KeyboardInterrupt()]
+)
+def test_any_error_is_the_functions_own(hub, error):
+    @hub.tools.cached(name=f"fails-with-{type(error).__name__}")
+    def fails():
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        fails()
+
+    assert raised.value is error
+
+
 def test_wrong_arguments_are_the_functions_own_error(tool):
     with pytest.raises(TypeError, match="echo"):
         tool()
@@ -339,6 +353,42 @@ def test_a_write_tool_invalidates_even_when_it_fails(hub):
     with pytest.raises(RuntimeError):
         insert(fails=True)
     assert query() == 3
+
+
+def test_a_write_of_anything_asks_for_proof_and_drops_nothing_that_has_it(hub, make_client, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("one")
+    os.utime(path, (1, 1))
+    other = make_client(session="unknown-write")
+    runs = []
+
+    @hub.tools.cached(name="read-before-shell", session="unknown-write", depends_on=files("path"))
+    def read(path):
+        runs.append(path)
+        return open(path).read()
+
+    @other.tools.writes(name="shell-of-anything", session="unknown-write")
+    def shell(text=None):
+        if text:
+            path.write_text(text)
+
+    assert [read(str(path)), read(str(path))] == ["one", "one"]
+    shell()
+    assert read(str(path)) == "one"
+    assert len(runs) == 1, "its file proves it"
+    asked = other.tools.look_up("read-before-shell", {"path": str(path)}, session="unknown-write")
+    assert asked.state == "miss", "another root, another key"
+
+    other.tools.set_policy("by-time", cacheable=True, strategy="ttl")
+    fact = {"kind": "file", "path": str(path), "size": 3, "mtime_ns": 10**9}
+    other.tools.put("by-time", None, "one", session="unknown-write", depends_on=[fact])
+    assert other.tools.look_up("by-time", None, session="unknown-write").is_hit
+    shell("two!")
+    asked = other.tools.look_up("by-time", None, session="unknown-write")
+    assert (asked.state, asked.raw["because"], asked.raw["changed_by"]) == (
+        "validate", "unknown_write", "shell-of-anything",
+    )  # fmt: skip
+    assert read(str(path)) == "two!"
 
 
 def test_hits_of_the_front_cache_are_counted(hub, tool):

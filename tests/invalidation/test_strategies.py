@@ -1,5 +1,6 @@
 """Each strategy's verdicts, as a table that a product person can read; and that a new one is one file and one line."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -87,6 +88,10 @@ CASES = [
     ("dependency", [PAGE], [{**PAGE, "etag": "e2"}], ("stale", "")),
     ("dependency", [TAG], [TAG], ("fresh", "ttl")),
     ("event", [FILE], [], ("unproven", "")),
+    ("event", [FILE], [FILE], ("fresh", "fingerprint")),
+    ("event", [FILE, FOLDER], [FILE], ("unproven", "")),
+    ("event", [FILE], [{**FILE, "size": 4}], ("stale", "")),
+    ("event", [TAG], [], ("fresh", "ttl")),
     ("hybrid", [FILE], [], ("unproven", "")),
     ("hybrid", [FILE, SCHEMA], [FILE], ("fresh", "fingerprint")),
     ("hybrid", [FILE, SCHEMA], [FILE, {**SCHEMA, "value": "2"}], ("stale", "")),
@@ -111,6 +116,38 @@ def test_verdicts(strategy, stored, shown, expected):
 )
 def test_a_watched_folder_vouches_for_what_was_stored_since(strategy, root, since, expected):
     assert verdict(strategy, snapshot(FILE), evidence(watched_since={root: since})) == expected
+
+
+WATCHED = {"/w": NOON - timedelta(seconds=1)}
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+@pytest.mark.parametrize(
+    ("stored", "shown", "expected"),
+    [
+        ([FILE], [], ("unproven", "", "unknown_write")),
+        ([FILE], [FILE], ("fresh", "fingerprint", "")),
+        ([YOUNG], [YOUNG], ("fresh", "hash", "")),
+        ([FILE, FOLDER], [FILE], ("unproven", "", "unknown_write")),
+        ([FOLDER], [FOLDER], ("fresh", "hash", "")),
+        ([{"kind": "file", "path": "/w/a"}], [FILE], ("unproven", "", "unknown_write")),
+    ],
+)
+def test_after_an_unknown_write_only_a_look_proves_a_file(strategy, stored, shown, expected):
+    found = judge(strategy, snapshot(*stored), evidence(*shown, watched_since=WATCHED, unknown_write=True))
+
+    because = "" if strategy == "fingerprint" else expected[2]  # it asks for a look anyway
+    assert (found.state.value, found.verified_by, found.because) == (*expected[:2], because)
+
+
+@pytest.mark.parametrize("strategy", ["ttl", "dependency", "event", "manual", "hybrid"])
+def test_an_unknown_write_says_nothing_about_what_is_not_made_of_files(strategy):
+    named = snapshot(TAG, SCHEMA)
+    rooted = replace(named, is_rooted=True)
+
+    assert judge(strategy, named, evidence(unknown_write=True)).is_fresh
+    assert judge(strategy, rooted, evidence(unknown_write=True)).state is State.STALE
+    assert judge(strategy, rooted, evidence()).is_fresh
 
 
 @pytest.mark.parametrize("strategy", list(STRATEGIES))

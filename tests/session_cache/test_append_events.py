@@ -4,10 +4,12 @@ import random
 
 import pytest
 
-from memoryhub.session_cache.models import Blob, Branch, SessionEvent, SessionTree
+from memoryhub.session_cache.models import Blob, Branch, PackedHead, SessionEvent, SessionTree
+from memoryhub.session_cache.queries import stretches
 from memoryhub.session_cache.queries import tree as tree_queries
 from memoryhub.session_cache.queries.windows import get_window
 from memoryhub.session_cache.services import events as services
+from memoryhub.session_cache.services import packs
 from memoryhub.session_cache.services.events import GivenEvent, append_events, fork_session, rewind
 from memoryhub.workspaces.services import ensure_session
 
@@ -23,8 +25,15 @@ def say(id, parent=None, text=None, kind="message", role="user"):
     return GivenEvent(kind=kind, content=text if text is not None else f"text {id}", id=id, parent_id=parent, role=role)
 
 
-def window_ids(session, at=None):
-    return [event.id for event in get_window(session, at=at).events]
+def window_ids(session, at=None, **budget):
+    return [event.id for event in get_window(session, at=at, **budget).events]
+
+
+def pack_often(monkeypatch):
+    """Packs of a few events, made every third and read for any window."""
+    monkeypatch.setattr(packs, "PACK_EVERY", 3)
+    monkeypatch.setattr(packs, "MOST_EVENTS", 5)
+    monkeypatch.setattr(stretches, "WORTH_A_PACK", 1)
 
 
 def test_a_list_is_a_chain_and_the_head_is_its_end(session):
@@ -239,9 +248,12 @@ def test_a_budget_keeps_the_newest(session):
     assert not window.complete
 
 
+@pytest.mark.parametrize("size", ["none", "tiny"])
 @pytest.mark.parametrize("seed", range(12))
-def test_any_tree_gives_the_windows_that_a_walk_over_parents_gives(session, workspace, seed):
+def test_any_tree_gives_the_windows_that_a_walk_over_parents_gives(session, workspace, seed, size, monkeypatch):
     """Random appends, branches, compactions, notes, rewinds and forks, compared with a rebuild from parent pointers."""
+    if size == "tiny":
+        pack_often(monkeypatch)
     dice = random.Random(seed)
     parents, kinds, heads = {}, {}, {"s1": None}
     sessions = {"s1": session}
@@ -274,7 +286,11 @@ def test_any_tree_gives_the_windows_that_a_walk_over_parents_gives(session, work
             expected = _way(event_id, parents)
             cut = max((i for i, e in enumerate(expected) if kinds[e] == "compaction"), default=0)
             assert window_ids(sessions[sid], at=event_id) == expected[cut:]
+            some = dice.randint(1, 8)
+            assert window_ids(sessions[sid], at=event_id, max_events=some) == expected[cut:][-some:]
         assert tree_queries.head_id(SessionTree.objects.filter(session=sessions[sid]).first()) == heads[sid]
+
+    assert PackedHead.objects.exists() == (size == "tiny")
 
 
 def _way(event_id, parents):

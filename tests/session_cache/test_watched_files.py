@@ -1,6 +1,9 @@
 """A running hub follows the folders that it may see: changes on disk invalidate, and an unbroken watch is a proof."""
 
+import os
+import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +71,46 @@ def test_many_changes_at_once_take_the_whole_folder(watched):
         (root / f"f{number}").write_text("x")
 
     wait_until(lambda: look(hub, folder)["state"] == "miss")
+
+
+def watching_process(hub):
+    """The hub's process that follows folders: the one that holds the system's queue of changes."""
+    waiting = [hub.process.pid]
+    while waiting:
+        pid = waiting.pop()
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            waiting += [int(child) for child in (task / "children").read_text().split()]
+        for handle in Path(f"/proc/{pid}/fd").iterdir():
+            if os.readlink(handle) == "anon_inode:inotify":
+                return pid
+    raise AssertionError("nobody watches")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("not os.path.exists('/proc/sys/fs/inotify')", reason="needs Linux's own queue of changes")
+def test_a_watcher_whose_queue_ran_over_takes_the_whole_folder(watched):
+    """More changes than the system keeps, while the watcher is stopped: the one that counts is lost without a word."""
+    hub, root = watched
+    hub.call("PUT", "/api/v1/tool-policies/list", {"cacheable": True})
+    folder = root / "overrun"
+    folder.mkdir()
+    wait_until(lambda: put(hub, folder, kind="directory") or look(hub, folder)["state"] == "hit")
+    kept = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    watcher = watching_process(hub)
+
+    os.kill(watcher, signal.SIGSTOP)
+    try:
+        noisy = [(root / name).open("a") for name in ("noise-1", "noise-2")]
+        for number in range(kept + 1000):
+            noisy[number % 2].write("x")
+            noisy[number % 2].flush()
+        (folder / "new").write_text("x")
+        time.sleep(5)
+    finally:
+        os.kill(watcher, signal.SIGCONT)
+        for file in noisy:
+            file.close()
+
+    wait_until(lambda: look(hub, folder)["state"] == "miss", seconds=20)
+    assert look(hub, folder)["reason"] == "invalidated"
+    wait_until(lambda: put(hub, folder, kind="directory") or look(hub, folder)["state"] == "hit")

@@ -4,10 +4,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from memoryhub.flows.invalidate import announce_write
 from memoryhub.session_cache.models import SessionEvent, ToolResult
 from memoryhub.session_cache.queries.tree import find_tree, head_id
 from memoryhub.session_cache.services import usage
-from memoryhub.session_cache.services.calls import ToolCall
+from memoryhub.session_cache.services.calls import ToolCall, parse_given
 from memoryhub.session_cache.services.events import GivenEvent, append_events, fork_session
 from memoryhub.session_cache.services.look_up import LookupOptions, look_up
 from memoryhub.session_cache.services.policies import PolicyChoice, set_tool_policy
@@ -198,6 +199,30 @@ def test_a_policy_is_changed_in_its_form(editor, workspace):
     refused = editor.post("/tool-cache/policy", {**form, "ttl_seconds": "-1"})
     assert refused.status_code == 422
     assert "ttl_seconds" in refused.context["form"].errors
+
+
+def test_an_unknown_write_is_said_in_one_word(editor, session):
+    """The entry has to be proven, the log says which tool ran, the policy's form can say otherwise."""
+    put(session, depends_on=parse_given([{"kind": "file", "path": "/w/a"}]))
+    assert "unknown_write" not in editor.get("/tool-cache").content.decode()
+
+    announce_write(
+        workspace=session.workspace, tool="shell", changes=(), actor=Actor("key", "1", "k"), door="api", anything=True
+    )
+
+    page = editor.get("/tool-cache").content.decode()
+    assert "unknown_write: shell ran since" in page
+    assert "to be proven" in page
+    assert "Unknown write" in editor.get("/invalidate").content.decode()
+    form = {
+        "tool": "search",
+        "cacheable": "on",
+        "strategy": "hybrid",
+        "scope": "session",
+        "ignore_unknown_writes": "on",
+    }
+    assert editor.post("/tool-cache/policy", form).status_code == 302
+    assert "to be proven" not in editor.get("/tool-cache").content.decode()
 
 
 def test_an_invalidation_shows_exactly_what_goes(editor, session):

@@ -94,6 +94,10 @@ class LookupOut(Schema):
     verify: bool | None = Field(None, description="Run the tool all the same and put its value with `verifies`.")
     proof: ProofOut | None = None
     reason: str | None = Field(None, description="absent, expired, stale, invalidated, evicted or uncacheable.")
+    because: str | None = Field(
+        None, description="unknown_write: since it was stored, a tool ran that may have changed any file."
+    )
+    changed_by: str | None = Field(None, description="That tool.")
     lease: LeaseOut | None = None
     retry_after_seconds: float | None = None
     depends_on: list[dict[str, Any]] | None = None
@@ -106,10 +110,15 @@ def render_answer(answer: Answer) -> bytes:
     if answer.state == "miss":
         lease = answer.lease
         shaped = lease and {"token": lease.token, "expires_at": as_utc_text(lease.expires_at)}
-        return _dumped({"state": "miss", "reason": answer.reason, "key": answer.key, "lease": shaped})
+        return _dumped({"state": "miss", "reason": answer.reason, **_doubt(answer), "key": answer.key, "lease": shaped})
     if answer.state == "wait":
         return _dumped({"state": "wait", "retry_after_seconds": answer.retry_after_seconds})
-    return _dumped({"state": "validate", "key": answer.key, "depends_on": list(answer.depends_on)})
+    wanted = {"state": "validate", "key": answer.key, "depends_on": list(answer.depends_on)}
+    return _dumped({**wanted, **_doubt(answer)})
+
+
+def _doubt(answer: Answer) -> dict[str, Any]:
+    return {"because": answer.because, "changed_by": answer.changed_by} if answer.because else {}
 
 
 def _hit_facts(answer: Answer) -> dict[str, Any]:
@@ -269,6 +278,12 @@ class PolicyIn(InShape):
     strategy: Annotated[str, Field(max_length=16)] = "hybrid"
     scope: Literal["session", "workspace"] | None = None
     invalidates: list[Name] = Field(default_factory=list)
+    may_change_anything: bool | None = Field(
+        None, description="A run may change more than `invalidates` names: results must prove their files after it."
+    )
+    ignore_unknown_writes: bool = Field(
+        False, description="This tool's results stand, although a tool ran that may have changed any file."
+    )
     error_ttl_seconds: Seconds = 0
     stale_while_revalidate_seconds: Seconds = 0
     ttl_jitter: Seconds = 0
@@ -282,6 +297,9 @@ class PolicyIn(InShape):
     def choice(self) -> PolicyChoice:
         """Return the policy; our own fields win over MCP's hints."""
         ttl = self.ttl_seconds if self.ttl_seconds is not None or self.ttlMs is None else self.ttlMs / 1000
+        anything = self.may_change_anything
+        if anything is None:  # MCP: not read-only, and nobody says what it changes
+            anything = self.readOnlyHint is False and not self.cacheable and not self.invalidates
         hinted = {"public": "workspace", "private": "session"}.get(self.cacheScope or "", self.cacheScope)
         return PolicyChoice(
             cacheable=bool(self.readOnlyHint) if self.cacheable is None else self.cacheable,
@@ -289,6 +307,8 @@ class PolicyIn(InShape):
             strategy=self.strategy,
             scope=self.scope or hinted or "session",
             invalidates=tuple(self.invalidates),
+            may_change_anything=anything,
+            ignore_unknown_writes=self.ignore_unknown_writes,
             error_ttl_seconds=self.error_ttl_seconds,
             stale_while_revalidate_seconds=self.stale_while_revalidate_seconds,
             ttl_jitter=self.ttl_jitter,
@@ -305,6 +325,8 @@ class PolicyOut(Schema):
     strategy: str
     scope: str
     invalidates: list[str]
+    may_change_anything: bool
+    ignore_unknown_writes: bool
     error_ttl_seconds: float
     stale_while_revalidate_seconds: float
     ttl_jitter: float

@@ -11,7 +11,7 @@ MAX_TEXT_BYTES = 2000  # of a path, url, name or value: what an index of either 
 _STAT_FIELDS = ("dev", "ino", "size", "mtime_ns", "ctime_ns")
 _FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {  # kind -> (its name's field, the fields that are compared)
     "file": ("path", ("absent", *_STAT_FIELDS, "sha256")),
-    "directory": ("path", ("absent", "sha256")),
+    "directory": ("path", ("absent", "sha256", "recursive")),  # recursive: of everything below, not of the listing
     "url": ("url", ("etag",)),
     "tag": ("name", ()),
     "version": ("name", ("value",)),
@@ -84,9 +84,9 @@ def clean_path(path: str) -> str:
 
 
 def _checked(kind: str, field: str, value: Any) -> Any:
-    if field == "absent":
+    if field in ("absent", "recursive"):
         if not isinstance(value, bool):
-            raise BadDependency("absent is true or false")
+            raise BadDependency(f"{field} is true or false")
         return value
     if field in _STAT_FIELDS:
         if isinstance(value, bool) or not isinstance(value, int):

@@ -33,7 +33,8 @@ class Subject:
 class Selector:
     """All given fields must match. `tool` is exact unless it holds * ? or [.
 
-    `tool_or_tag` is what a write tool declares: the name of a tool, or of a tag.
+    `tool_or_tag` is what a write tool declares: the name of a tool, or of a tag. `unknown_write` names a tool that may
+    have changed anything: it selects nothing, for nothing is known to be wrong; what is older has to be proven again.
     """
 
     session: str | None = None
@@ -44,6 +45,7 @@ class Selector:
     path: str | None = None
     event: str | None = None
     tool_or_tag: str | None = None
+    unknown_write: str | None = None
 
     def __post_init__(self) -> None:
         if not any(getattr(self, name) for name in self.__slots__):
@@ -52,7 +54,8 @@ class Selector:
     def touches(self, subject: Subject) -> bool:
         """Tell whether the change concerns this entry."""
         return (
-            (not self.session or subject.session == self.session)
+            not self.unknown_write
+            and (not self.session or subject.session == self.session)
             and (not self.tool or tool_matches(self.tool, subject.tool))
             and (not self.params_hash or subject.params_hash == self.params_hash)
             and (not self.key or subject.key == self.key)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from memoryhub.invalidation.domain.dependency import Dependency
 from memoryhub.invalidation.domain.selector import Selector, Subject
 
+UNKNOWN_WRITE = "unknown_write"  # the one word for it, in the API, the log and on the pages
 CLOCK_TOLERANCE = timedelta(seconds=2)  # two processes of one machine differ by less; more means the clock stepped back
 
 
@@ -28,6 +29,7 @@ class Snapshot:
     usable_until: datetime | None = None  # past expires_at by the stale-while-revalidate seconds
     dependencies: tuple[Dependency, ...] = ()
     subject: Subject | None = None
+    is_rooted: bool = False  # the call was made in a folder, so it may depend on files that it does not name
 
     @property
     def files(self) -> tuple[Dependency, ...]:
@@ -43,6 +45,7 @@ class Evidence:
     watched_since: Mapping[str, datetime] = field(default_factory=dict)  # root -> watched without a gap since then
     changes: tuple[Selector, ...] = ()
     max_age: timedelta | None = None
+    unknown_write: bool = False  # since the entry was computed, a tool ran that may have changed any file
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class Verdict:
     strategy: str
     verified_by: str = ""
     revalidate: bool = False  # usable, but past its time: one caller should compute it anew
+    because: str = ""  # UNKNOWN_WRITE where that is why a proof is asked for
 
     @property
     def is_fresh(self) -> bool:

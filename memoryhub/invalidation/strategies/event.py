@@ -5,7 +5,7 @@ What it cannot see: changes in the moments before the watcher reports them, and 
 
 from datetime import datetime
 
-from memoryhub.invalidation.domain.dependency import Dependency
+from memoryhub.invalidation.domain.dependency import Dependency, Match, compare_all
 from memoryhub.invalidation.domain.verdict import Evidence, Snapshot, State, Verdict
 
 
@@ -13,11 +13,19 @@ class EventStrategy:
     name = "event"
 
     def judge(self, snapshot: Snapshot, evidence: Evidence) -> Verdict:
-        """Fresh while every file lies below a folder that has been watched without a gap since the entry was stored."""
+        """Fresh while every file lies below a folder that has been watched without a gap since the entry was stored.
+
+        Where none is watched, a look at all of them does as well.
+        """
         files = snapshot.files
-        if files and all(_watched(file, snapshot.stored_at, evidence) for file in files):
+        if not files:
+            return Verdict(State.FRESH, self.name, verified_by="ttl")
+        if all(_watched(file, snapshot.stored_at, evidence) for file in files):
             return Verdict(State.FRESH, self.name, verified_by="event")
-        return Verdict(State.UNPROVEN if files else State.FRESH, self.name, verified_by="" if files else "ttl")
+        match = compare_all(files, evidence.shown)
+        if match in (Match.PROVEN_BY_HASH, Match.PROVEN_BY_FINGERPRINT):
+            return Verdict(State.FRESH, self.name, verified_by=match.value)
+        return Verdict(State.STALE if match is Match.DIFFERENT else State.UNPROVEN, self.name)
 
 
 def _watched(file: Dependency, stored_at: datetime, evidence: Evidence) -> bool:

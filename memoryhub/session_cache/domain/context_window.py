@@ -142,6 +142,8 @@ def find_unpaired(events: Iterable[WindowEvent]) -> Unpaired:
     open_calls: dict[str, None] = {}
     stray: list[str] = []
     for event in events:
+        if type(event.content) is str and not event.tool_call_id:
+            continue  # most events: a text calls nothing and answers nothing
         made, answered = call_ids(event.kind, event.content, event.tool_call_id)
         for call in answered:
             if call in open_calls:

@@ -15,7 +15,7 @@ def raw_bytes(codec: int, data: bytes | memoryview) -> bytes:
 
 def decode(codec: int, data: bytes | memoryview) -> Any:
     """Return the JSON value of a blob."""
-    return json.loads(raw_bytes(codec, data))
+    return json.loads(str(raw_bytes(codec, data), "utf-8"))  # as text: bytes would be searched for their encoding
 
 
 def contents_of(blob_ids: Iterable[int]) -> dict[int, Any]:

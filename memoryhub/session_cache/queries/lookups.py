@@ -17,6 +17,9 @@ _COLUMNS = (
     ("verify_share", "p.verify_share"),
     ("normalize_params", "p.normalize_params"),
     ("average_cost_ms", "p.average_cost_ms"),
+    ("ignore_unknown_writes", "p.ignore_unknown_writes"),
+    ("doubt_epoch", "e.doubt_epoch"),
+    ("doubt_tool", "e.doubt_tool"),
     ("head_branch_id", "t.head_branch_id"),
     ("head_seq", "t.head_seq"),
     ("head_path", "t.head_path"),
@@ -46,6 +49,7 @@ _QUERY = PlainQuery(f"""
 SELECT {", ".join(column for _, column in _COLUMNS)}
 FROM workspaces_session s
 LEFT JOIN session_cache_toolpolicy p ON p.workspace_id = s.workspace_id AND p.tool = %s
+LEFT JOIN invalidation_invalidationepoch e ON e.workspace_id = s.workspace_id
 LEFT JOIN session_cache_sessiontree t ON t.session_id = s.id
 LEFT JOIN session_cache_toolresult r ON r.workspace_id = s.workspace_id AND r.key = {_KEY}
 LEFT JOIN session_cache_toolkey k ON k.workspace_id = s.workspace_id AND k.key = {_KEY}
@@ -66,6 +70,9 @@ class Found:
     verify_share: float | None
     normalize_params: Any
     average_cost_ms: float | None
+    ignore_unknown_writes: bool | None
+    doubt_epoch: int | None
+    doubt_tool: str | None
     head_branch_id: int | None
     head_seq: int | None
     head_path: Any
@@ -89,6 +96,11 @@ class Found:
     gone: str | None
     lease_token: str | None
     lease_expires_at: Any
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether a tool that may have changed any file ran since the entry was computed, and the policy minds."""
+        return (self.generation or 0) < (self.doubt_epoch or 0) and not self.ignore_unknown_writes
 
     @property
     def head_full_path(self) -> Path:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet, Sum
 
+from memoryhub.invalidation.queries import get_unknown_write
 from memoryhub.session_cache.domain.event_tree import NOTE, Node, Path
 from memoryhub.session_cache.models import Branch, SessionEvent, ToolPolicy, ToolResult, ToolUsage
 from memoryhub.session_cache.queries import tool_results, tree
@@ -228,6 +229,26 @@ def _figures(tool: str, row: dict[str, Any] | None, policy: ToolPolicy | None) -
         verified=row.get("verified", 0),
         policy=policy,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Since when results have to prove their files, because of which tool, and the tools whose results need not."""
+
+    epoch: int
+    tool: str
+    exempt: frozenset[str]
+
+    def concerns(self, entry: ToolResult, *, has_files: bool) -> bool:
+        """Tell whether the entry is older than the unknown write and made of files, or of a folder that it names not."""
+        return entry.generation < self.epoch and (has_files or bool(entry.root)) and entry.tool not in self.exempt
+
+
+def get_doubt(workspace: Workspace) -> Doubt:
+    """Return what the last run of a tool that may have changed any file means for results; two queries."""
+    epoch, tool = get_unknown_write(workspace)
+    exempt = ToolPolicy.objects.filter(workspace=workspace, ignore_unknown_writes=True)
+    return Doubt(epoch, tool, frozenset(exempt.values_list("tool", flat=True)))
 
 
 def count_lookups(workspace: Workspace) -> tuple[int, int, float]:

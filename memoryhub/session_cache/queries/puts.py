@@ -67,7 +67,8 @@ def find_policy_fast(workspace_id: int, tool: str) -> ToolPolicy | None:
     values = dict(zip(_POLICY_FIELDS, row, strict=True))
     for name in ("invalidates", "redact_params", "normalize_params"):
         values[name] = _as_list(values[name])
-    values["cacheable"] = bool(values["cacheable"])
+    for name in ("cacheable", "may_change_anything", "ignore_unknown_writes"):
+        values[name] = bool(values[name])
     return ToolPolicy(**values)
 
 

@@ -21,6 +21,8 @@ class UnknownToolResult(errors.NotFound):
 def select(workspace: Workspace, selector: Selector) -> QuerySet[ToolResult]:
     """Return the entries that an announced change touches: the same rule as Selector.touches, as one query."""
     entries = ToolResult.objects.filter(workspace=workspace)
+    if selector.unknown_write:
+        return entries.none()
     if selector.session:
         entries = entries.filter(session__sid=selector.session)
     if selector.tool:

@@ -1,13 +1,13 @@
-"""The context window at a node: ranges of an index, newest first, until the last compaction or the budget."""
+"""The context window at a node: stretches of branches, newest first, until the last compaction or the budget."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memoryhub.session_cache.domain.context_window import Unpaired, WindowEvent, cut_at_compaction, find_unpaired
-from memoryhub.session_cache.domain.event_tree import NOTE, Path
+from memoryhub.session_cache.domain.event_tree import Path
 from memoryhub.session_cache.models import SessionEvent
 from memoryhub.session_cache.queries import tree
 from memoryhub.session_cache.queries.blobs import decode
+from memoryhub.session_cache.queries.stretches import backwards
 from memoryhub.workspaces.models import Session
 
 _FIELDS = (
@@ -53,32 +53,21 @@ def get_window(
 def _collect(path: Path, max_tokens: int | None, max_events: int | None) -> tuple[list[WindowEvent], bool, Path]:
     """Walk back from the node; return the events in order, whether all are there, and what lies before a compaction."""
     newest_first: list[WindowEvent] = []
+    take = newest_first.append
     tokens = 0
     for index in range(len(path) - 1, -1, -1):
         branch, upto = path[index]
-        for event, seq in _backwards(branch, upto):
-            if event.kind == NOTE:
-                continue
+        left = None if max_events is None else max_events - len(newest_first)
+        for event, seq in backwards(branch, upto, most=left):
             over_tokens = max_tokens is not None and newest_first and tokens + event.tokens > max_tokens
             if over_tokens or (max_events is not None and len(newest_first) >= max_events):
                 return newest_first[::-1], False, ()
-            newest_first.append(event)
+            take(event)
             tokens += event.tokens
             if event.kind == "compaction":
                 before = (*path[:index], (branch, seq - 1)) if seq > 1 else path[:index]
                 return newest_first[::-1], True, before
     return newest_first[::-1], True, ()
-
-
-def _backwards(branch: int, upto: int) -> Iterator[tuple[WindowEvent, int]]:
-    """Yield a branch's events from a number down to its last compaction, a few hundred at a time."""
-    cut = (
-        SessionEvent.objects.filter(branch_id=branch, seq__lte=upto, kind="compaction")
-        .order_by("-seq").values_list("seq", flat=True).first()
-    )  # fmt: skip
-    rows = SessionEvent.objects.filter(branch_id=branch, seq__lte=upto, seq__gte=cut or 1).order_by("-seq")
-    for event_id, kind, role, call, tokens, _, seq, codec, data in rows.values_list(*_FIELDS).iterator(chunk_size=500):
-        yield WindowEvent(event_id, kind, role, decode(codec, data), call, tokens), seq
 
 
 def _system_texts(path: Path) -> list[WindowEvent]:

@@ -14,41 +14,48 @@ _WORTH_IT = 0.9  # compressed only where it saves a tenth
 _LEVEL = 1  # four times as fast as the default for nearly the same size on JSON
 _CHUNK = 900
 _ONE_BY_ONE = 3  # contents up to which plain statements are faster than sets
+_FIND_ONE = "SELECT id FROM session_cache_blob WHERE workspace_id = %s AND sha256 = %s"
+_FIND_MANY = "SELECT sha256, id FROM session_cache_blob WHERE workspace_id = %s AND sha256 IN ({})"
 _INSERT_ONE = (
     "INSERT INTO session_cache_blob (workspace_id, sha256, codec, data, size_bytes) VALUES (%s, %s, %s, %s, %s)"
     " ON CONFLICT DO NOTHING RETURNING id"
 )
 
+# SQLite's transaction is the only writer; PostgreSQL has to be told that a row which was only read is needed.
+_KEPT = {"postgresql": " FOR KEY SHARE"}
+
 
 def ensure_blobs(*, workspace: Workspace, contents: Mapping[bytes, bytes]) -> dict[bytes, int]:
-    """Store contents by their SHA-256 and return the row ids; what is there already is only looked up."""
+    """Store contents by their SHA-256 and return the row ids; what is there already is only looked up.
+
+    Runs inside the caller's transaction, and what it returns stays until that ends: the collector of unused contents
+    passes rows by that somebody is about to use (see garbage.remove_unused_blobs).
+    """
     if len(contents) <= _ONE_BY_ONE:
         return {sha: _ensure_one(workspace.pk, sha, data) for sha, data in contents.items()}
     known = _find(workspace, contents)
-    missing = [(sha, contents[sha]) for sha in contents if sha not in known]
-    if missing:
+    while missing := [(sha, contents[sha]) for sha in contents if sha not in known]:
         insert_rows(
             Blob,
             ("workspace_id", "sha256", "codec", "data", "size_bytes"),
-            ((workspace.pk, sha, *_packed(data), len(data)) for sha, data in missing),
+            ((workspace.pk, sha, *packed(data), len(data)) for sha, data in missing),
             ignore_conflicts=True,
         )
-        known |= _find(workspace, [sha for sha, _ in missing])
+        known |= _find(workspace, [sha for sha, _ in missing])  # one of another writer may be collected before this
     return known
 
 
 def _ensure_one(workspace_id: int, sha: bytes, data: bytes) -> int:
     """Store one content: two plain statements at the most."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT id FROM session_cache_blob WHERE workspace_id = %s AND sha256 = %s", [workspace_id, sha])
+        find = _FIND_ONE + _KEPT.get(connection.vendor, "")
+        cursor.execute(find, [workspace_id, sha])
         row = cursor.fetchone()
         while row is None:
-            cursor.execute(_INSERT_ONE, [workspace_id, sha, *_packed(data), len(data)])
+            cursor.execute(_INSERT_ONE, [workspace_id, sha, *packed(data), len(data)])
             row = cursor.fetchone()
             if row is None:  # another writer was faster, and is done
-                cursor.execute(
-                    "SELECT id FROM session_cache_blob WHERE workspace_id = %s AND sha256 = %s", [workspace_id, sha]
-                )
+                cursor.execute(find, [workspace_id, sha])
                 row = cursor.fetchone()
     return int(row[0])
 
@@ -56,13 +63,17 @@ def _ensure_one(workspace_id: int, sha: bytes, data: bytes) -> int:
 def _find(workspace: Workspace, digests: Iterable[bytes]) -> dict[bytes, int]:
     wanted = list(digests)
     found: dict[bytes, int] = {}
-    for start in range(0, len(wanted), _CHUNK):
-        rows = Blob.objects.filter(workspace=workspace, sha256__in=wanted[start : start + _CHUNK])
-        found |= {bytes(sha): pk for sha, pk in rows.values_list("sha256", "pk")}
+    with connection.cursor() as cursor:
+        for start in range(0, len(wanted), _CHUNK):
+            some = wanted[start : start + _CHUNK]
+            marks = ", ".join(["%s"] * len(some))
+            cursor.execute(_FIND_MANY.format(marks) + _KEPT.get(connection.vendor, ""), [workspace.pk, *some])
+            found |= {bytes(sha): pk for sha, pk in cursor.fetchall()}
     return found
 
 
-def _packed(data: bytes) -> tuple[int, bytes]:
+def packed(data: bytes) -> tuple[int, bytes]:
+    """Return a content as it is stored, with its codec: compressed where that is worth it."""
     if len(data) >= _COMPRESS_FROM_BYTES:
         packed = zlib.compress(data, _LEVEL)
         if len(packed) < len(data) * _WORTH_IT:

@@ -262,7 +262,7 @@ def _place_to_go(session: Session, tree: SessionTree | None, event_id: str) -> S
 def fork_session(*, workspace: Workspace, session: Session, at: str | None, sid: str) -> Session:
     """Start a session that shares the past of an event (default: the head). Costs three rows, whatever the past's length."""
     with write_transaction():
-        tree = tree_queries.find_tree(session)
+        tree = lock_tree(session)  # nobody lets go of the past that is about to be shared
         event = _place_to_go(session, tree, at) if at else tree_queries.head_event(tree)
         if event is None:
             raise NoSuchPlace("A session without events can't be forked.")

@@ -1,10 +1,10 @@
 """Letting go of what nobody can reach any more. Everything in small transactions, so that no writer waits for long."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db import connection
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memoryhub.common import clock
 from memoryhub.session_cache.models import (
@@ -18,6 +18,7 @@ from memoryhub.session_cache.models import (
     ToolSpace,
     ToolUsage,
 )
+from memoryhub.session_cache.services.transactions import write_transaction
 from memoryhub.workspaces.models import Session
 
 KEY_STATE_HOURS = 24  # how long a miss can still say why its entry is gone
@@ -49,40 +50,65 @@ def forget_old_sessions(*, days: int) -> int:
     )
     forgotten = 0
     for session in idle[:MOST_SESSIONS]:
-        _forget(session)
-        forgotten += 1
+        forgotten += _forget(session, oldest, idle)
     return forgotten
 
 
-def _forget(session: Session) -> None:
-    """Remove one session's tree and results; who it was stays."""
-    while True:
-        with transaction.atomic():
-            some = list(SessionEvent.objects.filter(session=session).values_list("pk", flat=True)[:CHUNK])
-            SessionEvent.objects.filter(pk__in=some)._raw_delete(using="default")
-        if len(some) < CHUNK:
-            break
-    with transaction.atomic():
+def _forget(session: Session, oldest: datetime, idle: QuerySet[Session]) -> bool:
+    """Remove one session's tree and results; who it was stays. Tell whether it was still idle and nobody's past.
+
+    1. Under the writers' lock: look again, and cut the tree off. Whoever appends from now on starts a new one.
+    2. Remove what was cut off, some events at a time.
+    """
+    with write_transaction():
+        if SessionTree.objects.select_for_update().filter(session=session).first() is None:
+            return False
+        if not idle.filter(pk=session.pk, last_active_at__lt=oldest).exists():
+            return False
         SessionTree.objects.filter(session=session).delete()
-        for branch in Branch.objects.filter(session=session).order_by("-pk"):  # children before their parents
-            branch.delete()
-        ToolDependency.objects.filter(result__session=session).delete()
+        cut_off = list(Branch.objects.filter(session=session).order_by("-pk").values_list("pk", flat=True))
+    for branch in cut_off:  # children before their parents
+        while _remove_events(branch) == CHUNK:
+            pass
+    with write_transaction():
+        for branch in cut_off:
+            Branch.objects.filter(pk=branch).delete()
+    with write_transaction():
+        ToolDependency.objects.filter(result__space__session=session).delete()
         ToolResult.objects.filter(space__session=session).delete()
         ToolSpace.objects.filter(session=session).delete()
         ToolUsage.objects.filter(session=session).delete()
+    return True
+
+
+def _remove_events(branch: int) -> int:
+    with write_transaction():
+        some = list(SessionEvent.objects.filter(branch_id=branch).values_list("pk", flat=True)[:CHUNK])
+        SessionEvent.objects.filter(pk__in=some)._raw_delete(using="default")
+    return len(some)
 
 
 def remove_unused_blobs() -> int:
-    """Remove contents that no event carries and return how many."""
+    """Remove contents that no event carries and return how many.
+
+    An append may find such a content and be about to carry it. On PostgreSQL it holds the row meanwhile, so rows that
+    are held are passed by; and once this has locked a row, the second look sees every append that was faster. SQLite
+    has one writer at a time.
+    """
     removed = 0
+    last = 0
     while True:
-        with transaction.atomic():
-            carried = SessionEvent.objects.filter(blob=OuterRef("pk"))
-            some = list(Blob.objects.filter(~Exists(carried)).values_list("pk", flat=True)[:CHUNK])
-            Blob.objects.filter(pk__in=some)._raw_delete(using="default")
-        removed += len(some)
+        with write_transaction():
+            unused = Blob.objects.filter(~Exists(SessionEvent.objects.filter(blob=OuterRef("pk"))))
+            some = list(_unheld(unused.filter(pk__gt=last).order_by("pk")).values_list("pk", flat=True)[:CHUNK])
+            removed += unused.filter(pk__in=some)._raw_delete(using="default") if some else 0
         if len(some) < CHUNK:
             return removed
+        last = some[-1]
+
+
+def _unheld(blobs: QuerySet[Blob]) -> QuerySet[Blob]:
+    return blobs.select_for_update(skip_locked=True) if connection.vendor == "postgresql" else blobs
 
 
 def remove_old_key_states() -> int:

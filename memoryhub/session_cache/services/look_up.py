@@ -65,6 +65,8 @@ class Answer:
     reason: str = ""
     lease: Lease | None = None
     retry_after_seconds: float = 0.0
+    because: str = ""  # of a miss or a wish for proof: unknown_write
+    changed_by: str = ""  # the tool that may have changed it
     depends_on: Sequence[Mapping[str, Any]] = ()
     age_seconds: float = 0.0
     hit_count: int = 0
@@ -149,9 +151,10 @@ def _judge(
     """Return the entry as a hit or a wish for proof, or None where there is none that may be served."""
     if found.result_id is None or not _same_params(found, call):
         return None
-    verdict, dependencies, now = _verdict(found, options)
+    verdict, dependencies, now = _verdict(found, call, options)
     if verdict.state is State.UNPROVEN:
-        return Answer("validate", key, depends_on=[dependency.as_dict() for dependency in dependencies])
+        wanted = [dependency.as_dict() for dependency in dependencies]
+        return Answer("validate", key, depends_on=wanted, **_because(verdict, found))
     if not verdict.is_fresh or not _may_serve_here(found, verdict):
         return None
     return _hit(workspace, found, call, verdict, dependencies, now, key, started)
@@ -166,7 +169,12 @@ def _same_params(found: Found, call: ToolCall) -> bool:
     )
 
 
-def _verdict(found: Found, options: LookupOptions) -> tuple[Verdict, tuple[Dependency, ...], datetime]:
+def _because(verdict: Verdict, found: Found) -> dict[str, Any]:
+    """Return what an answer says about who may have changed things; nothing in most cases."""
+    return {"because": verdict.because, "changed_by": found.doubt_tool or ""} if verdict.because else {}
+
+
+def _verdict(found: Found, call: ToolCall, options: LookupOptions) -> tuple[Verdict, tuple[Dependency, ...], datetime]:
     now = clock.now()
     stored = found.depends_on or "[]"
     dependencies = parse_dependencies(json.loads(stored)) if stored != "[]" else ()
@@ -179,11 +187,16 @@ def _verdict(found: Found, options: LookupOptions) -> tuple[Verdict, tuple[Depen
         expires_at=as_moment(found.expires_at),
         usable_until=as_moment(found.usable_until),
         dependencies=dependencies,
+        is_rooted=bool(call.root),
     )
     watched = list_watched_since(now) if settings.FILE_ROOTS and any(d.is_path for d in dependencies) else {}
     max_age = None if options.max_age_seconds is None else timedelta(seconds=options.max_age_seconds)
     return (
-        judge(found.strategy or "hybrid", snapshot, Evidence(now, shown, watched, max_age=max_age)),
+        judge(
+            found.strategy or "hybrid",
+            snapshot,
+            Evidence(now, shown, watched, max_age=max_age, unknown_write=found.is_in_doubt),
+        ),
         dependencies,
         now,
     )
@@ -298,7 +311,7 @@ def _miss_or_wait(
             return stale_hit or _wait_until(taken)
         lease = taken
         if lease.token == options.lease_token:  # renewed by its holder, who has been counted before
-            return Answer("miss", key, reason=_reason(found, options), lease=lease)
+            return replace(_why(found, call, options, key), lease=lease)
         arrived = _arrived_meanwhile(workspace, found, call, options, key, started)
         if arrived is not None:
             release_lease(workspace_id=workspace.pk, key=key, token=lease.token)
@@ -307,8 +320,9 @@ def _miss_or_wait(
         until = as_moment(found.lease_expires_at)
         if until is not None and until > clock.now():
             return _wait_until(until)
-    answer = _miss(workspace, found, call, _reason(found, options), key, started)
-    return answer if lease is None else Answer("miss", key, reason=answer.reason, lease=lease)
+    answer = _why(found, call, options, key)
+    _miss(workspace, found, call, answer.reason, key, started)
+    return answer if lease is None else replace(answer, lease=lease)
 
 
 def _arrived_meanwhile(
@@ -326,12 +340,11 @@ def _wait_until(until: datetime) -> Answer:
     return Answer("wait", retry_after_seconds=round(min(max(left, 0.05), 1.0), 3))
 
 
-def _reason(found: Found, options: LookupOptions) -> str:
+def _why(found: Found, call: ToolCall, options: LookupOptions, key: str) -> Answer:
+    """Return the miss with its reason."""
     if found.result_id is None:
-        return found.gone or "absent"
-    verdict, _, _ = _verdict(found, options)
-    return (
-        verdict.state.value
-        if verdict.state in (State.EXPIRED, State.STALE, State.INVALIDATED)
-        else ("expired" if verdict.revalidate else "stale")
-    )
+        return Answer("miss", key, reason=found.gone or "absent")
+    verdict, _, _ = _verdict(found, call, options)
+    if verdict.state in (State.EXPIRED, State.STALE, State.INVALIDATED):
+        return Answer("miss", key, reason=verdict.state.value, **_because(verdict, found))
+    return Answer("miss", key, reason="expired" if verdict.revalidate else "stale")

@@ -29,6 +29,8 @@ class PolicyChoice:
     strategy: str = DEFAULT_STRATEGY
     scope: str = "session"
     invalidates: tuple[str, ...] = ()
+    may_change_anything: bool = False
+    ignore_unknown_writes: bool = False
     error_ttl_seconds: float = 0.0
     stale_while_revalidate_seconds: float = 0.0
     ttl_jitter: float = 0.0
@@ -77,6 +79,8 @@ def _check(tool: str, choice: PolicyChoice) -> None:
         words = getattr(choice, name)
         if len(words) > 100 or not all(is_storable_text(word, 800) for word in words):
             raise BadPolicy(f"{name} takes up to 100 names.")
+    if choice.cacheable and choice.may_change_anything:
+        raise BadPolicy("A tool that may change anything is not cached: remove cacheable, or may_change_anything.")
     if choice.scope == ToolPolicy.Scope.WORKSPACE and choice.invalidates and choice.cacheable:
         raise BadPolicy("A tool that changes something can't share its results: remove invalidates, or the scope.")
 

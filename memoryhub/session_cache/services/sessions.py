@@ -18,17 +18,20 @@ class OutsideBinding(errors.Forbidden):
     title = "The key is bound to another scope"
 
 
-def open_session(*, principal: Principal, sid: str) -> Session:
-    """Return the session, made on its first use; one outside of a bound key's scope is as good as not there."""
+def open_session(*, principal: Principal, sid: str, **described: Any) -> Session:
+    """Return the session, made on its first use; one outside of a bound key's scope is as good as not there.
+
+    `described` is what `ensure_session` takes: it describes the session anew. Without it a known session costs one read.
+    """
     session = visible_sessions(principal).filter(sid=sid).first()
-    if session is not None:
+    if session is not None and not described:
         return session
-    if Session.objects.filter(workspace=principal.workspace, sid=sid).exists():
-        raise UnknownSession(f"There is no session {sid[:200]!r} that this key may use.")
-    binding = principal.binding
-    return ensure_session(
-        workspace=principal.workspace, sid=sid, agent=binding.agent, user=binding.user, project=binding.project
-    )
+    if session is None:
+        if Session.objects.filter(workspace=principal.workspace, sid=sid).exists():
+            raise UnknownSession(f"There is no session {sid[:200]!r} that this key may use.")
+        bound = {name: getattr(principal.binding, name) for name in ("agent", "user", "project")}
+        described = {**described, **{name: value for name, value in bound.items() if value}}
+    return ensure_session(workspace=principal.workspace, sid=sid, **described)
 
 
 def describe_session(
@@ -52,8 +55,7 @@ def describe_session(
         if bound and given[name] not in (None, bound):
             raise OutsideBinding(f"This key describes only sessions of the {name} {bound}.")
     with transaction.atomic():
-        open_session(principal=principal, sid=sid)
-        session = ensure_session(workspace=principal.workspace, sid=sid, title=title, metadata=metadata, **given)
+        session = open_session(principal=principal, sid=sid, title=title, metadata=metadata, **given)
         if tool_capacity_bytes is not None:
             ToolSpace.objects.update_or_create(
                 workspace=principal.workspace, session=session, defaults={"capacity_bytes": tool_capacity_bytes}

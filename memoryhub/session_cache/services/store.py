@@ -72,6 +72,7 @@ class Stored:
     expires_in_seconds: float | None = None
     etag: str = ""
     changes: tuple[str, ...] = ()  # what the tool's policy says that a run of it makes invalid
+    may_change_anything: bool = False  # no policy says what a run of it changes, or one says that this may be anything
 
 
 class _Refused(Exception):
@@ -91,6 +92,8 @@ def store_tool_result(*, session: Session, call: ToolCall, given: ToolValue) -> 
     """
     policy = find_policy_fast(session.workspace_id, call.tool)
     done = _store_by_policy(session, call, given, policy)
+    if policy is None or policy.may_change_anything:
+        done = replace(done, may_change_anything=True)
     return replace(done, changes=tuple(policy.invalidates)) if policy is not None and policy.invalidates else done
 
 
@@ -274,7 +277,7 @@ def _entry(
         is_error=given.is_error,
         depends_on=json.dumps(depends_on, ensure_ascii=False, separators=(",", ":")),
         strategy=policy.strategy,
-        generation=facts.epoch,
+        generation=facts.lease_generation or 0 if given.lease_token else facts.epoch,  # when it began to be computed
         stored_at=now,
         expires_at=expires_at,
         usable_until=None if expires_at is None else expires_at + grace,

@@ -13,6 +13,7 @@ from memoryhub.common.tokens import estimate_tokens
 from memoryhub.session_cache.domain.event_tree import EMPTY_PREFIX, NOTE, Node, chain_hash
 from memoryhub.session_cache.models import Branch, SessionEvent, SessionTree
 from memoryhub.session_cache.services.blobs import ensure_blobs, insert_rows
+from memoryhub.session_cache.services.packs import is_due, pack_head
 from memoryhub.workspaces.models import Session
 
 _COLUMNS = (
@@ -124,6 +125,10 @@ class TreeWriter:
             grown = [self._branches[pk] for pk in {placed.node.branch_id for placed in self.placed}]
             with connection.cursor() as cursor:
                 cursor.executemany(_GROW, [(branch.head_seq, branch.tip_seq, branch.pk) for branch in grown])
+            for branch in grown:
+                new = sum(placed.node.branch_id == branch.pk for placed in self.placed)
+                if is_due(branch.head_seq - new, branch.head_seq):
+                    pack_head(branch_id=branch.pk, last=branch.head_seq)
         self._move_head(head)
 
     def _row(self, placed: Placed, blobs: dict[bytes, int], adapt: object) -> tuple[object, ...]:

@@ -56,6 +56,18 @@ class ToolPolicyForm(HubForm):
     invalidates = WordsField(
         label=_("A run invalidates"), required=False, help_text=_("Tools (read_* is a family) or tags, by commas.")
     )
+    may_change_anything = forms.BooleanField(
+        label=_("A run may change any file"),
+        required=False,
+        help_text=_(
+            "A shell, say. Results from before it have to prove their files; so it is for tools without a policy."
+        ),
+    )
+    ignore_unknown_writes = forms.BooleanField(
+        label=_("Results stand after such a run"),
+        required=False,
+        help_text=_("Only for results that no file can change."),
+    )
     error_ttl_seconds = forms.FloatField(
         label=_("Keep errors for (seconds)"), required=False, min_value=0, help_text=_("0 keeps no error.")
     )
@@ -89,6 +101,8 @@ class ToolPolicyForm(HubForm):
             strategy=data["strategy"],
             scope=data["scope"],
             invalidates=data["invalidates"],
+            may_change_anything=data["may_change_anything"],
+            ignore_unknown_writes=data["ignore_unknown_writes"],
             error_ttl_seconds=data["error_ttl_seconds"] or 0,
             stale_while_revalidate_seconds=data["stale_while_revalidate_seconds"] or 0,
             ttl_jitter=before.ttl_jitter if before else 0,
