@@ -9,6 +9,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
+from memoryhub.long_term_memory.services import write_limit
 from memoryhub.workspaces import key_cache
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.principals import Principal, command_principal
@@ -66,6 +67,7 @@ class ApiClient:
 @pytest.fixture(autouse=True)
 def _forget_between_tests() -> Iterator[None]:
     key_cache.forget_all()
+    write_limit.forget_all()
     cache.clear()
     yield
     key_cache.forget_all()
