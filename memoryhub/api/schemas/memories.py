@@ -213,7 +213,9 @@ class ErasedOut(Schema):
     memories: int
     versions: int
     receipts: int
-    backups: list[dict[str, str]] = Field(description="Backups that may still hold it, and when each is gone.")
+    backups: list[dict[str, str | None]] = Field(
+        description="Copies that may still hold it, and when each is gone; null: not by itself."
+    )
 
 
 class EraseIn(InShape):
