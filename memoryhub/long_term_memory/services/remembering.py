@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from memoryhub.audit.models import ChangeSet
 from memoryhub.common import clock, ids
@@ -42,6 +42,7 @@ from memoryhub.workspaces.services import ensure_agent, ensure_sessions
 BACKDATED = timedelta(hours=1)  # a memory that is older than this when it arrives counts as imported
 NEAR_DUPLICATE_LIMIT = 50  # above so many new memories in one call, a job looks for near duplicates
 MAX_REPORTED_TAGS = 20
+TRIES = 5  # while others store the same
 
 
 def remember(
@@ -68,6 +69,17 @@ def remember(
         limit_writes(writer, len(drafts), settings)
     checked = check_drafts(writer, drafts, settings, file_door=file_door)
     vectors = _embed(checked) if embed else {}
+    for _ in range(TRIES - 1):
+        try:
+            return _store(writer, settings, checked, vectors, imported=imported)
+        except IntegrityError:
+            continue  # somebody stored one of these texts or paths at the same moment: look again, and find theirs
+    return _store(writer, settings, checked, vectors, imported=imported)
+
+
+def _store(
+    writer: Writer, settings: GuardSettings, checked: list[Checked], vectors: dict[int, bytes], *, imported: bool
+) -> list[Remembered]:
     with transaction.atomic():
         batch = _Batch(writer, settings, checked, imported=imported, now=clock.now())
         results = batch.store(vectors)

@@ -23,12 +23,18 @@ def open_session(*, principal: Principal, sid: str) -> Session:
     session = visible_sessions(principal).filter(sid=sid).first()
     if session is not None:
         return session
-    if Session.objects.filter(workspace=principal.workspace, sid=sid).exists():
+    if _belongs_to_others(principal, sid):
         raise UnknownSession(f"There is no session {sid[:200]!r} that this key may use.")
     binding = principal.binding
     return ensure_session(
         workspace=principal.workspace, sid=sid, agent=binding.agent, user=binding.user, project=binding.project
     )
+
+
+def _belongs_to_others(principal: Principal, sid: str) -> bool:
+    """Whether the session is there and out of reach; it is looked for once more, since it may have been made just now."""
+    known = Session.objects.filter(workspace=principal.workspace, sid=sid).exists()
+    return known and not visible_sessions(principal).filter(sid=sid).exists()
 
 
 def describe_session(
