@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from django.db import IntegrityError, transaction
 from django.db.models import F
@@ -27,7 +27,7 @@ from memoryhub.long_term_memory.queries.guards import get_guard_settings
 from memoryhub.long_term_memory.services.files import scope_of_files
 from memoryhub.long_term_memory.services.finding import find_memories
 from memoryhub.long_term_memory.services.remembering import preview_remember, remember, supersede_row
-from memoryhub.long_term_memory.services.writer import MemoryDraft, Remembered, Writer
+from memoryhub.long_term_memory.services.writer import ClosesCircle, MemoryDraft, Remembered, Writer
 
 CHUNK = 500
 TRIES = 5  # of one chunk while others write the same
@@ -132,6 +132,11 @@ def import_items(
     return result
 
 
+class _Place(NamedTuple):
+    line: int
+    file: str
+
+
 class _Load:
     """One import on its way."""
 
@@ -140,7 +145,7 @@ class _Load:
         self.result = result
         self.redacts = get_guard_settings(writer.workspace).redact_secrets
         self.scopes: dict[ScopeNames, ScopeNames] = {}  # of a file's many records few differ
-        self.superseded: list[tuple[str, str]] = []
+        self.superseded: list[tuple[_Place, str, str]] = []
         # What a dry run would have created so far: later chunks can't find it in the database.
         self.would_stand: set[Any] = set()
 
@@ -199,11 +204,15 @@ class _Load:
 
     def finish(self) -> None:
         """Put newer memories in the place of older ones, now that both are here."""
-        for old_id, new_id in self.superseded:
-            with transaction.atomic():
-                found = {memory.public_id: memory for memory in find_memories(self.writer, [old_id, new_id])}
-                if len(found) == 2 and old_id != new_id and found[old_id].superseded_by_id is None:
-                    supersede_row(self.writer, found[old_id], found[new_id], clock.now(), self.result.change_set)
+        for record, old_id, new_id in self.superseded:
+            try:
+                with transaction.atomic():
+                    found = {memory.public_id: memory for memory in find_memories(self.writer, [old_id, new_id])}
+                    if old_id in found and new_id in found and found[old_id].superseded_by_id is None:
+                        old, new = found[old_id], found[new_id]
+                        supersede_row(self.writer, old, new, clock.now(), self.result.change_set)
+            except ClosesCircle:
+                self.result.skip(record.line, "superseded_by closes a circle; the memory stays current", record.file)
 
     def _draft(self, record: MemoryRecord) -> MemoryDraft:
         named = ScopeNames(record.agent, record.user, record.project)
@@ -257,7 +266,7 @@ class _Load:
         else:
             result.created += 1
             if record.superseded_by and not result.dry_run:
-                self.superseded.append((outcome.id, record.superseded_by))
+                self.superseded.append((_Place(record.line, record.file), outcome.id, record.superseded_by))
 
     def _stands_by_now(self, draft: MemoryDraft) -> bool:
         validity = (draft.valid_from, draft.valid_until)

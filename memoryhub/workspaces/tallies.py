@@ -14,12 +14,12 @@ from memoryhub.workspaces.models import Tally
 _ADD = """
 INSERT INTO workspaces_tally (key, count, ends) VALUES (%s, %s, %s)
 ON CONFLICT (key) DO UPDATE SET
-    count = CASE WHEN workspaces_tally.ends > %s AND workspaces_tally.ends <= excluded.ends
+    count = CASE WHEN workspaces_tally.ends > %s AND workspaces_tally.ends <= %s
         THEN workspaces_tally.count + excluded.count ELSE excluded.count END,
-    ends = CASE WHEN workspaces_tally.ends > %s AND workspaces_tally.ends <= excluded.ends
+    ends = CASE WHEN workspaces_tally.ends > %s AND workspaces_tally.ends <= %s
         THEN workspaces_tally.ends ELSE excluded.ends END
 RETURNING count, ends
-"""  # a window that ends later than a new one would is from a clock that was set back: it counts as over
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,11 @@ class Count:
 def add(key: str, number: int, *, window_seconds: float) -> Count:
     """Count some events (fewer than none takes some back) and return how many there are now in this window."""
     now = clock.now().timestamp()
+    # A window that ends much later than a new one would was begun before the clock was set back: it counts as over.
+    # Callers that meet read the clock a little apart, which must not begin a window anew.
+    latest = now + 2 * window_seconds
     with connection.cursor() as cursor:
-        cursor.execute(_ADD, [key, number, now + window_seconds, now, now])
+        cursor.execute(_ADD, [key, number, now + window_seconds, now, latest, now, latest])
         total, ends = cursor.fetchone()
     return Count(int(total), float(ends) - now)
 

@@ -91,6 +91,6 @@ def test_the_python_that_a_memorys_page_shows_runs(
     request: Any = SimpleNamespace(build_absolute_uri=lambda path: f"{hub_process.base}{path}")
     monkeypatch.setenv("MEMORYHUB_KEY", hub_process.key)
 
-    exec(memory_snippets.snippets_of(request, memory)[-1].code, {})  # noqa: S102 - our own snippet
+    exec(memory_snippets.snippets_of(request, memory)[-1].code, {})
 
     assert hub.memory.get(made["id"])["importance"] == 0.4

@@ -1,7 +1,6 @@
 """An erase takes a person's words out of every table and folder, and leaves everybody else's."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +81,14 @@ def tell(api: ApiClient, who: dict[str, str], text: str) -> str:
 
 
 @pytest.fixture
-def uploads(settings: Any, tmp_path: Path, workspace: Workspace) -> Iterator[list[Path]]:
+def uploads(settings: Any, tmp_path: Path, workspace: Workspace) -> list[Path]:
     settings.DATA_DIR = tmp_path
     for folder in ("imports", "uploads"):
         (tmp_path / folder).mkdir()
     left = [tmp_path / "imports" / "old.import", tmp_path / "uploads" / f"{workspace.pk}-1-token"]
     for path in left:
         path.write_text(MARK)
-    yield left
+    return left
 
 
 @pytest.fixture

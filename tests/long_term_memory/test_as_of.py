@@ -284,7 +284,9 @@ class Story:
             self.ids.append(made.id)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     steps=st.lists(acts, min_size=2, max_size=10),
     query=texts,

@@ -27,7 +27,9 @@ from tests.factories import NOON, make_workspace
 ANA = ScopeNames(user="ana")
 END_DAYS = 400.0
 _numbers = itertools.count()
-ANY = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+ANY = settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 drafts = st.lists(
     st.builds(
         dict,

@@ -26,10 +26,12 @@ from memoryhub.long_term_memory.search import documents, embedders
 from memoryhub.long_term_memory.search.index import term_index
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.drafting import Checked, check_drafts, origin_of
+from memoryhub.long_term_memory.services.finding import closes_circle
 from memoryhub.long_term_memory.services.known import Known
 from memoryhub.long_term_memory.services.proposing import ask_about_quarantined, propose_duplicates
 from memoryhub.long_term_memory.services.write_limit import limit_writes
 from memoryhub.long_term_memory.services.writer import (
+    ClosesCircle,
     MemoryDraft,
     Remembered,
     UnknownMemory,
@@ -350,7 +352,12 @@ def _reaches(writer: Writer, memory: Memory) -> bool:
 
 
 def supersede_row(writer: Writer, old: Memory, new: Memory, now: datetime, change_set: ChangeSet | None) -> None:
-    """Put the new memory in the old one's place: the old stays readable, and valid until the new began."""
+    """Put the new memory in the old one's place: the old stays readable, and valid until the new began.
+
+    Raises ClosesCircle where the old one stands in the new one's place already: both would be gone from recall.
+    """
+    if closes_circle(old.pk, new.pk):
+        raise ClosesCircle(f"{old.public_id} stands in the place of {new.public_id}: that would close a circle.")
     revision = revising.begin([old])[0]
     old.superseded_by = new
     old.superseded_at = new.valid_from or now

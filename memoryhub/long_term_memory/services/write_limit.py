@@ -53,7 +53,7 @@ def _share_of(writer: Writer, now: float) -> _Share:
     if len(_shares) > MAX_WRITERS:
         _shares.clear()
     share = _shares.setdefault((writer.workspace.pk, writer.actor.kind, writer.actor.id), _Share())
-    if not now < share.ends <= now + WINDOW_SECONDS:
+    if not now < share.ends <= now + 2 * WINDOW_SECONDS:
         share.ends, share.total, share.untold = 0.0, 0, 0
     return share
 
