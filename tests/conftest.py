@@ -18,7 +18,6 @@ from memoryhub.workspaces.principals import Principal, command_principal
 from memoryhub.workspaces.services import create_api_key
 from tests.factories import make_user, make_workspace
 
-
 # A busy machine makes examples slowly; that is no fault of a test.
 hypothesis_settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("patient")

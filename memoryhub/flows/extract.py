@@ -167,7 +167,7 @@ def _record_of(session: Session, at: str | None) -> tuple[str, dict[str, str]]:
     What somebody said can't close its event's mark or open another one.
     """
     window = get_window(session, at=at, max_tokens=MAX_TOKENS)
-    lines, ids = [f"The session began on {session.created_at:%A, %Y-%m-%d}."], {}
+    lines, ids = [f"The session began on {session.created_at:%A, %Y-%m-%d}."], dict[str, str]()
     for event in window.events:
         spoken = spoken_text(event.content)[:MAX_EVENT_CHARS]
         if spoken and event.role != "system":

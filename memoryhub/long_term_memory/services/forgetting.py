@@ -39,7 +39,7 @@ from memoryhub.workspaces.models import Workspace
 
 logger = logging.getLogger(__name__)
 CHUNK = 500
-_TABLES = (
+_TABLES: tuple[type[models.Model], ...] = (
     Memory,
     MemoryOrigin,
     MemoryTag,
@@ -173,8 +173,11 @@ def drop_candidates(*, workspace: Workspace, hashes: Collection[str], scope: Sco
     gone = [
         pk
         for pk, candidate in rows.iterator(chunk_size=CHUNK)
-        if content_sha256(str(candidate.get("content", ""))) in hashes
-        or (scope and scope.covers(ScopeNames(**(candidate.get("scope") or {}))))
+        if candidate is not None
+        and (
+            content_sha256(str(candidate.get("content", ""))) in hashes
+            or (scope and scope.covers(ScopeNames(**(candidate.get("scope") or {}))))
+        )
     ]
     for start in range(0, len(gone), CHUNK):
         ReviewItem.objects.filter(pk__in=gone[start : start + CHUNK]).delete()
