@@ -8,12 +8,19 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 from django.test import Client
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
+from memoryhub.long_term_memory.services import write_limit
 from memoryhub.workspaces import key_cache
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.principals import Principal, command_principal
 from memoryhub.workspaces.services import create_api_key
 from tests.factories import make_user, make_workspace
+
+# A busy machine makes examples slowly; that is no fault of a test.
+hypothesis_settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("patient")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -66,6 +73,7 @@ class ApiClient:
 @pytest.fixture(autouse=True)
 def _forget_between_tests() -> Iterator[None]:
     key_cache.forget_all()
+    write_limit.forget_all()
     cache.clear()
     yield
     key_cache.forget_all()

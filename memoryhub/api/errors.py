@@ -5,7 +5,7 @@ import logging
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
-from django.db import DataError, OperationalError
+from django.db import DataError, IntegrityError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
@@ -46,6 +46,9 @@ def as_hub_error(error: Exception) -> errors.HubError | None:
         return errors.TooLarge("The body is larger than this path takes.")
     if isinstance(error, OperationalError):
         return _database_trouble(error)
+    if isinstance(error, IntegrityError):
+        logger.warning("two writes met: %s", error)
+        return errors.Conflict("Somebody else wrote the same at the same moment; read again and try again.")
     if isinstance(error, DataError | OverflowError):
         return errors.Invalid("A value is outside what can be stored.")
     return None

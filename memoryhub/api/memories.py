@@ -37,6 +37,7 @@ from memoryhub.api.schemas.memories import (
     VersionPage,
 )
 from memoryhub.common import clock, errors
+from memoryhub.flows import erase
 from memoryhub.flows.memory_price import price_memory
 from memoryhub.flows.remember import remember_with_neighbours
 from memoryhub.jobs.memories import backups_that_hold
@@ -156,7 +157,8 @@ def _listed(values: list[str]) -> list[str]:
     summary="Erase everything of an agent, a user or a project",
 )
 def erase_scope(request: ApiRequest, body: EraseIn) -> Any:
-    """Rows, versions, receipts, index and files; a job does it and its result counts what went."""
+    """Memories with their versions, receipts and index, sessions with their events and tool results, and every copy of a
+    request or reply that may quote them. A job does it; its result counts what went and names the backups that are left."""
     job = services.request_erase(writer=writer_of(request), scope=body.scope.names())
     return Status(202, accepted(job))
 
@@ -299,8 +301,8 @@ def rate_memory(request: ApiRequest, memory_id: str, body: FeedbackIn) -> Any:
     summary="Erase every trace of a memory",
 )
 def erase_memory(request: ApiRequest, memory_id: str) -> Any:
-    """Rows, versions, receipts, index, log details and the files behind them. This can't be undone."""
-    erased = services.erase_memory(writer=writer_of(request), memory_id=memory_id)
+    """Rows, versions, receipts, index, log details, kept requests and the files behind them. This can't be undone."""
+    erased = erase.erase_memory(writer=writer_of(request), memory_id=memory_id)
     return ErasedOut(
         memories=erased.memories, versions=erased.versions, receipts=erased.receipts, backups=backups_that_hold()
     )

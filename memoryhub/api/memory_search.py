@@ -97,7 +97,7 @@ def render_memories(request: ApiRequest, body: RenderIn) -> Any:
             session=body.session,
             record=_records(request, body.record),
         )
-        found = [hit.memory for hit in recall.result.hits]
+        found = [hit.shown for hit in recall.result.hits]
         receipt = recall.receipt.public_id if recall.receipt else None
     rendered = queries.render_memories(found)
     return RenderOut(

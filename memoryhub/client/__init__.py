@@ -9,7 +9,7 @@
 
     client = hub.prompt_cache.track(Anthropic())  # records usage of every call
     hub.context.message("user", "hello")          # the session's events; hub.context.window() gives them back
-    hub.memory.search("deploy day")               # what outlives the session
+    hub.memory.search("deploy day")               # what outlives the session; also remember, get, update, forget, ...
 
 When the hub is down, tools just run and usage waits on disk.
 

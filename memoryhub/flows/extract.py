@@ -1,5 +1,7 @@
 """Asking the provider what is worth keeping of a session. What it finds waits for a person, unless the workspace says otherwise."""
 
+import html
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,7 +10,7 @@ from django.db import transaction
 from memoryhub.common import errors
 from memoryhub.flows.remember import spoken_text
 from memoryhub.llm import gateway
-from memoryhub.long_term_memory.domain import guards, rendering
+from memoryhub.long_term_memory.domain import guards
 from memoryhub.long_term_memory.domain.duplicates import content_sha256
 from memoryhub.long_term_memory.models import Kind, Memory, ReviewItem, ReviewKind, Trust
 from memoryhub.long_term_memory.queries import get_guard_settings
@@ -31,6 +33,7 @@ MAX_TOKENS = 60_000  # of the session's end that the provider reads
 MAX_ANSWER_TOKENS = 8_000
 MAX_CANDIDATES = 50
 MAX_EVENT_CHARS = 8_000
+_EVENT_MARK = re.compile(r"<(?=\s*/?\s*(?:event|memory|recalled_memories)\b)", re.I)
 
 SYSTEM = """You read the record of one session between a person and an AI agent and name what is worth remembering in \
 later sessions: lasting facts and preferences of the person, decisions with their reasons, how-tos that worked, and \
@@ -158,17 +161,19 @@ def extract_memories(
     return {**result, **_keep(writer, fresh, shown, session, scope)}
 
 
-def _record_of(session: Session, at: str | None) -> tuple[str, set[str]]:
-    """The session as numbered events, its newest part where it is long, and the ids of its events."""
+def _record_of(session: Session, at: str | None) -> tuple[str, dict[str, str]]:
+    """The session as marked events, its newest part where it is long, and the ids of its events by how they are shown.
+
+    What somebody said can't close its event's mark or open another one.
+    """
     window = get_window(session, at=at, max_tokens=MAX_TOKENS)
-    lines, ids = [f"The session began on {session.created_at:%A, %Y-%m-%d}."], set()
+    lines, ids = [f"The session began on {session.created_at:%A, %Y-%m-%d}."], dict[str, str]()
     for event in window.events:
         spoken = spoken_text(event.content)[:MAX_EVENT_CHARS]
         if spoken and event.role != "system":
-            lines.append(
-                f'<event id="{event.id}" role="{event.role or event.kind}">\n{rendering.escape(spoken)}\n</event>'
-            )
-            ids.add(event.id)
+            shown, role = html.escape(event.id), html.escape(event.role or event.kind)
+            lines.append(f'<event id="{shown}" role="{role}">\n{_EVENT_MARK.sub("&lt;", spoken)}\n</event>')
+            ids |= {shown: event.id, event.id: event.id}
     return ("\n".join(lines), ids) if ids else ("", ids)
 
 
@@ -178,7 +183,7 @@ def _scope_of(session: Session) -> ScopeNames:
     return named if named else ScopeNames(agent="default")
 
 
-def _read(raw: Any, event_ids: set[str]) -> Candidate | None:
+def _read(raw: Any, event_ids: dict[str, str]) -> Candidate | None:
     """A candidate as it may be stored, or None for one that can't be."""
     if not isinstance(raw, dict) or not isinstance(raw.get("content"), str) or not raw["content"].strip():
         return None
@@ -193,7 +198,7 @@ def _read(raw: Any, event_ids: set[str]) -> Candidate | None:
         importance=min(1.0, max(0.0, float(importance))),
         tags=[tag.strip()[:60] for tag in tags if isinstance(tag, str) and tag.strip()][:10],
         subject=raw["subject"].strip()[:200] if isinstance(raw.get("subject"), str) else "",
-        event_ids=[event_id for event_id in named if isinstance(event_id, str) and event_id in event_ids],
+        event_ids=[event_ids[shown] for shown in named if isinstance(shown, str) and shown in event_ids],
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from django.db import IntegrityError, transaction
 from django.db.models import F
@@ -26,8 +26,9 @@ from memoryhub.long_term_memory.domain.scoping import ScopeNames
 from memoryhub.long_term_memory.queries.guards import get_guard_settings
 from memoryhub.long_term_memory.services.files import scope_of_files
 from memoryhub.long_term_memory.services.finding import find_memories
+from memoryhub.long_term_memory.services.places import parents_of
 from memoryhub.long_term_memory.services.remembering import preview_remember, remember, supersede_row
-from memoryhub.long_term_memory.services.writer import MemoryDraft, Remembered, Writer
+from memoryhub.long_term_memory.services.writer import ClosesCircle, MemoryDraft, Remembered, Writer
 
 CHUNK = 500
 TRIES = 5  # of one chunk while others write the same
@@ -132,6 +133,11 @@ def import_items(
     return result
 
 
+class _Place(NamedTuple):
+    line: int
+    file: str
+
+
 class _Load:
     """One import on its way."""
 
@@ -140,9 +146,8 @@ class _Load:
         self.result = result
         self.redacts = get_guard_settings(writer.workspace).redact_secrets
         self.scopes: dict[ScopeNames, ScopeNames] = {}  # of a file's many records few differ
-        self.superseded: list[tuple[str, str]] = []
-        # What a dry run would have created so far: later chunks can't find it in the database.
-        self.would_stand: set[Any] = set()
+        self.superseded: list[tuple[_Place, str, str]] = []
+        self.foreseen = _Foreseen(redacts=self.redacts)
 
     def take(self, chunk: list[Item]) -> None:
         """Store one chunk; a record that breaks a rule of the hub is skipped, and the others stay."""
@@ -199,11 +204,15 @@ class _Load:
 
     def finish(self) -> None:
         """Put newer memories in the place of older ones, now that both are here."""
-        for old_id, new_id in self.superseded:
-            with transaction.atomic():
-                found = {memory.public_id: memory for memory in find_memories(self.writer, [old_id, new_id])}
-                if len(found) == 2 and old_id != new_id and found[old_id].superseded_by_id is None:
-                    supersede_row(self.writer, found[old_id], found[new_id], clock.now(), self.result.change_set)
+        for record, old_id, new_id in self.superseded:
+            try:
+                with transaction.atomic():
+                    found = {memory.public_id: memory for memory in find_memories(self.writer, [old_id, new_id])}
+                    if old_id in found and new_id in found and found[old_id].superseded_by_id is None:
+                        old, new = found[old_id], found[new_id]
+                        supersede_row(self.writer, old, new, clock.now(), self.result.change_set)
+            except ClosesCircle:
+                self.result.skip(record.line, "superseded_by closes a circle; the memory stays current", record.file)
 
     def _draft(self, record: MemoryRecord) -> MemoryDraft:
         named = ScopeNames(record.agent, record.user, record.project)
@@ -246,29 +255,64 @@ class _Load:
 
     def _count(self, record: MemoryRecord, draft: MemoryDraft, outcome: Remembered) -> None:
         result = self.result
+        if result.dry_run and outcome.outcome != "recalled":
+            outcome = self.foreseen.judge(draft, outcome)
         if outcome.outcome == "recalled":
             result.skip(record.line, outcome.detail or "this text came from a recall", record.file)
         elif outcome.outcome == "conflict":
             result.conflicts += 1
             if len(result.conflict_items) < MAX_LISTED:
                 result.conflict_items.append({"line": record.line, "id": outcome.id, "reason": outcome.detail})
-        elif outcome.outcome == "duplicate" or (result.dry_run and self._stands_by_now(draft)):
+        elif outcome.outcome == "duplicate":
             result.deduplicated += 1
         else:
             result.created += 1
             if record.superseded_by and not result.dry_run:
-                self.superseded.append((outcome.id, record.superseded_by))
+                self.superseded.append((_Place(record.line, record.file), outcome.id, record.superseded_by))
 
-    def _stands_by_now(self, draft: MemoryDraft) -> bool:
-        validity = (draft.valid_from, draft.valid_until)
-        identities = {
-            (draft.scope, draft.path) if draft.path else (draft.scope, draft.subject, draft.content, validity),
-            *([draft.public_id] if draft.public_id else []),
-        }
-        hashes = {hash(identity) for identity in identities}
-        stands = not hashes.isdisjoint(self.would_stand)
-        self.would_stand |= hashes
-        return stands
+
+class _Foreseen:
+    """What a dry run would have stored so far: later chunks can't find it in the database. Hashes, to stay small."""
+
+    def __init__(self, *, redacts: bool) -> None:
+        self.redacts = redacts
+        self.ids: dict[int, int] = {}
+        self.paths: dict[int, int] = {}
+        self.directories: set[int] = set()
+        self.texts: set[int] = set()
+
+    def judge(self, draft: MemoryDraft, outcome: Remembered) -> Remembered:
+        """What becomes of a draft after those before it, given what the database alone says; ids come first."""
+        content = guards.redact_secrets(draft.content)[0] if self.redacts else draft.content
+        text, public_id = hash(content), hash(draft.public_id)
+        if draft.public_id and public_id in self.ids:
+            return _again(draft, "id", same=self.ids[public_id] == text)
+        if outcome.outcome != "created":
+            return outcome
+        place, above = hash((draft.scope, draft.path)), []
+        if draft.path:
+            above = [hash((draft.scope, parent)) for parent in parents_of(draft.path)]
+            if place in self.paths:
+                return _again(draft, "path", same=self.paths[place] == text)
+            if draft.state != "forgotten" and (place in self.directories or not self.paths.keys().isdisjoint(above)):
+                return _again(draft, "path", same=False)
+        told = hash((draft.scope, draft.subject, content, draft.valid_from, draft.valid_until))
+        if not draft.path and draft.state != "forgotten" and told in self.texts:
+            return _again(draft, "text", same=True)
+        if draft.public_id:
+            self.ids[public_id] = text
+        if draft.path and draft.state != "forgotten":
+            self.paths[place] = text
+            self.directories.update(above)
+        elif draft.state != "forgotten":
+            self.texts.add(told)
+        return outcome
+
+
+def _again(draft: MemoryDraft, what: str, *, same: bool) -> Remembered:
+    if same:
+        return Remembered(outcome="duplicate", id=draft.public_id or "")
+    return Remembered(outcome="conflict", id=draft.public_id or "", detail=f"the {what} is taken by another text")
 
 
 def _place_of(error: errors.HubError) -> int:

@@ -4,6 +4,9 @@ A rendered memory has marks with its id and version, so the bodies of requests t
 are kept for an hour at the most; while they are, the marks in them are noted. A miss whose first difference lies in the
 block that carries a memory is a break that the memory took part in: the same memory behind the conversation's tail would
 have cost its own tokens only.
+
+Requests whose body was never sent to the hub, or was let go, can't be read: what the memory cost there is not counted, and
+how many there were in the sessions concerned is said beside the price.
 """
 
 from collections.abc import Iterator
@@ -12,13 +15,13 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import Exists, Max, OuterRef
 
 from memoryhub.common.tokens import estimate_tokens
 from memoryhub.long_term_memory.domain.rendering import find_marks
-from memoryhub.long_term_memory.models import CarriedMemory, Memory
+from memoryhub.long_term_memory.models import CarriedMemory, Memory, RecallReceipt
 from memoryhub.prompt_cache.domain.fingerprint import read_kept_body
-from memoryhub.prompt_cache.models import Diagnosis, RequestFingerprint
+from memoryhub.prompt_cache.models import Diagnosis, RequestFingerprint, UsageRecord
 from memoryhub.prompt_cache.price_books import get_price_book
 from memoryhub.workspaces.models import Workspace
 
@@ -26,6 +29,7 @@ PICO = Decimal(10) ** 12
 DAYS = 30
 CHUNK = 200
 MOST_SESSIONS = 500
+MOST_RECALLS = 5_000
 CENTI_CENT = Decimal("0.000001")
 
 
@@ -42,12 +46,18 @@ class PlacePrice:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPrice:
-    """The price of one memory over the last days; `tail_usd_per_day` is what the same breaks would cost in the tail."""
+    """The price of one memory over the last days; `tail_usd_per_day` is what the same breaks would cost in the tail.
+
+    Of the requests of all sessions that carried or recalled it, `requests_read` had a body that was looked through;
+    `requests_unread` had none, so the price is the least that it cost. Without a request that carried it, `places` is empty.
+    """
 
     days: int
     tokens: int
     places: list[PlacePrice] = field(default_factory=list)
     tail_usd_per_day: Decimal | None = None
+    requests_read: int = 0
+    requests_unread: int = 0
 
     @property
     def usd_per_day(self) -> Decimal:
@@ -122,20 +132,49 @@ def _texts_of(content: Any, place: str, path: str) -> Iterator[tuple[str, str, s
 
 
 def price_memory(*, workspace: Workspace, memory: Memory, now: datetime, days: int = DAYS) -> MemoryPrice | None:
-    """What a memory cost in cache breaks over the last days; None where no request was seen to carry it."""
+    """What a memory cost in cache breaks over the last days; None where it was neither carried nor recalled in a session."""
     since = now - timedelta(days=days)
     rows = list(CarriedMemory.objects.filter(memory=memory, occurred_at__gte=since).order_by("occurred_at", "id"))
+    read, unread = _coverage(workspace, memory, rows, since)
     if not rows:
-        return None
+        return (
+            MemoryPrice(days, estimate_tokens(memory.content), requests_read=read, requests_unread=unread)
+            if unread
+            else None
+        )
     by_place: dict[str, list[CarriedMemory]] = {}
     for row in rows:
         by_place.setdefault(row.place, []).append(row)
     seen_days = max(1, min(days, (now - rows[0].occurred_at).days + 1))
     places = [_price_place(workspace, place, found, since, seen_days) for place, found in sorted(by_place.items())]
-    tokens = rows[-1].tokens
     breaks = sum(place.breaks for place in places)
-    tail = _tail_price(workspace, rows[-1], breaks, seen_days)
-    return MemoryPrice(days=seen_days, tokens=tokens, places=places, tail_usd_per_day=tail)
+    return MemoryPrice(
+        days=seen_days,
+        tokens=rows[-1].tokens,
+        places=places,
+        tail_usd_per_day=_tail_price(workspace, rows[-1], breaks, seen_days),
+        requests_read=read,
+        requests_unread=unread,
+    )
+
+
+def _coverage(workspace: Workspace, memory: Memory, rows: list[CarriedMemory], since: datetime) -> tuple[int, int]:
+    """How many requests of the sessions concerned were read, and how many had no body to read, since the memory came up."""
+    began: dict[str, datetime] = {}
+    recalls = RecallReceipt.objects.filter(items__memory=memory, session__isnull=False, created_at__gte=since)
+    for sid, at in [
+        *((row.session, row.occurred_at) for row in rows if row.session),
+        *recalls.order_by("created_at").values_list("session__sid", "created_at")[:MOST_RECALLS],
+    ]:
+        began[sid] = min(at, began.get(sid, at))
+    records = UsageRecord.objects.filter(workspace=workspace, session__in=sorted(began)[:MOST_SESSIONS], part=0)
+    read = unread = 0
+    for sid, at, had_body in records.filter(occurred_at__gte=since).values_list(
+        "session", "occurred_at", Exists(RequestFingerprint.objects.filter(record=OuterRef("pk")))
+    ):
+        if at >= began[sid]:
+            read, unread = read + had_body, unread + (not had_body)
+    return read, unread
 
 
 def _price_place(workspace: Workspace, place: str, rows: list[CarriedMemory], since: datetime, days: int) -> PlacePrice:

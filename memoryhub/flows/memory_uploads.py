@@ -11,6 +11,7 @@ from memoryhub.flows.import_memories import import_stream
 from memoryhub.long_term_memory.services.writer import Writer
 from memoryhub.work.models import Job
 from memoryhub.work.services import enqueue_job, report_progress
+from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.principals import Actor, Binding, Principal
 
 JOB_KIND = "import_memories"
@@ -68,6 +69,20 @@ def run_import_job(job: Job) -> dict[str, object]:
         )
     path.unlink(missing_ok=True)
     return result.as_dict()
+
+
+def drop_uploads(workspace: Workspace) -> int:
+    """Remove files that no unfinished job needs, and what people of this workspace uploaded and did not confirm."""
+    needed = set(Job.objects.unfinished().filter(kind=JOB_KIND).values_list("args__upload", flat=True))
+    left = [path for path in _files("imports", "*.import") if path.name not in needed]
+    left += _files("uploads", f"{workspace.pk}-*")
+    for path in left:
+        path.unlink(missing_ok=True)
+    return len(left)
+
+
+def _files(folder: str, pattern: str) -> list[Path]:
+    return list((Path(settings.DATA_DIR) / folder).glob(pattern))
 
 
 def _path_of(name: str) -> Path:

@@ -96,6 +96,11 @@ def list_backups() -> list[Path]:
     return sorted(found, key=lambda path: path.name, reverse=True)
 
 
+def list_put_aside() -> list[Path]:
+    """Return the databases that restores put aside."""
+    return sorted(Path(settings.DATA_DIR).glob("*.before-restore-*"))
+
+
 def forget_old_backups(keep: int) -> int:
     """Remove all but the newest backups in the data folder and return how many went."""
     old = list_backups()[keep:]

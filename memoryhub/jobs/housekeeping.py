@@ -7,9 +7,11 @@ from django.contrib.sessions.backends.db import SessionStore
 from memoryhub.audit.services import forget_old_replies
 from memoryhub.work.models import Job
 from memoryhub.work.services import forget_old_jobs
+from memoryhub.workspaces import tallies
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Forget replayed answers after a day, done jobs after a month, and sign-ins that ended."""
+    """Forget replayed answers after a day, done jobs after a month, sign-ins that ended, and counts that are over."""
     SessionStore.clear_expired()
+    tallies.forget_old()
     return {"replies": forget_old_replies(), "jobs": forget_old_jobs()}

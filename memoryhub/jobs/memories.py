@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 
 from memoryhub.common import clock
+from memoryhub.flows.erase import erase_scope
 from memoryhub.flows.extract import extract_memories
 from memoryhub.jobs import backups
 from memoryhub.long_term_memory import services
@@ -50,19 +51,21 @@ def run_embedding(job: Job) -> dict[str, Any]:
 
 def run_erase(job: Job) -> dict[str, Any]:
     """Erase everything of an agent, a user or a project."""
-    erased = services.erase_scope(writer=_writer(job), scope=ScopeNames(**job.args["scope"]))
-    counts = {"memories": erased.memories, "versions": erased.versions, "receipts": erased.receipts}
-    return {**counts, "backups": backups_that_hold()}
+    erased = erase_scope(writer=_writer(job), scope=ScopeNames(**job.args["scope"]))
+    return {**erased.as_dict(), "backups": backups_that_hold()}
 
 
-def backups_that_hold() -> list[dict[str, str]]:
-    """The backups that may still hold what was just erased, with the day on which each is gone by itself."""
-    kept = []
+def backups_that_hold() -> list[dict[str, str | None]]:
+    """The copies that may still hold what was just erased, with the day on which each is gone by itself.
+
+    A database that a restore put aside is never gone by itself: `gone_at` is None.
+    """
+    kept: list[dict[str, str | None]] = []
     for path in backups.list_backups():
         made_at = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
         gone_at = made_at + timedelta(days=max(1, settings.BACKUPS_KEPT))
         kept.append({"name": path.name, "gone_at": gone_at.isoformat().replace("+00:00", "Z")})
-    return kept
+    return [*kept, *({"name": path.name, "gone_at": None} for path in backups.list_put_aside())]
 
 
 def run_extraction(job: Job) -> dict[str, Any]:

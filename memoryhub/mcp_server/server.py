@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import DatabaseError
+from django.db import DatabaseError, IntegrityError
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
@@ -59,6 +59,9 @@ def _on_request_thread(run: Callable[..., Any]) -> Callable[..., Any]:
             return run(*args, **kwargs)
         except errors.HubError as error:
             raise ToolError(f"{error.title}: {error.detail}") from error
+        except IntegrityError as error:
+            logger.warning("two writes met under the tool %s: %s", run.__name__, error)
+            raise ToolError("Somebody else wrote the same at the same moment; read again and try again.") from error
         except DatabaseError as error:
             logger.exception("the database failed under the tool %s", run.__name__)
             raise ToolError("The hub's database did not answer; try again in a moment.") from error

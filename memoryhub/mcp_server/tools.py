@@ -124,7 +124,7 @@ def memory_search(
     )
     recall = services.recall_memories(writer=writer, request=request, session=session or None)
     return FoundMemories(
-        memories=[MemoryShape.of(hit.memory, hit.score) for hit in recall.result.hits],
+        memories=[MemoryShape.of(hit.shown, hit.score) for hit in recall.result.hits],
         receipt=recall.receipt.public_id if recall.receipt else None,
         notes=list(recall.result.notes),
     )

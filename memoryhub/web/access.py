@@ -4,6 +4,7 @@
 else gets the login page, or a page that says who may do this. Errors that services raise become a page (or a line for htmx).
 """
 
+import logging
 import zoneinfo
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from urllib.parse import unquote
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
+from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone, translation
@@ -28,6 +30,8 @@ from memoryhub.workspaces.models import User
 from memoryhub.workspaces.principals import ROLES, Principal
 from memoryhub.workspaces.queries import find_principal_of_user
 from memoryhub.workspaces.services import UnknownTimeZone, check_time_zone
+
+logger = logging.getLogger(__name__)
 
 Role = Literal["viewer", "editor", "admin"]
 View = Callable[..., HttpResponseBase]
@@ -150,6 +154,10 @@ def member(role: Role) -> Callable[[View], View]:
                 response = view(request, *args, **kwargs)
             except errors.HubError as error:
                 return error_page(request, error.status, error.title, error.detail)
+            except IntegrityError:
+                logger.warning("two writes met at %s", request.path, exc_info=True)
+                detail = _("Somebody else wrote the same at the same moment. Reload the page and try again.")
+                return error_page(request, 409, _("Conflict"), detail)
             patch_cache_control(response, private=True, no_cache=True)
             return response
 

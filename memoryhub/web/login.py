@@ -1,13 +1,13 @@
-"""Sign in and out. Guessing is slowed down per name and per address."""
+"""Sign in and out. Guessing is slowed down per name and per address, over all processes of the hub."""
 
 import hashlib
+import math
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import login as start_session
 from django.contrib.auth import logout as end_session
 from django.contrib.auth.forms import AuthenticationForm
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -18,6 +18,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from memoryhub.web.forms import HubBoundField
+from memoryhub.workspaces import tallies
 
 ATTEMPTS_PER_NAME = 5
 ATTEMPTS_PER_ADDRESS = 20
@@ -53,26 +54,30 @@ def next_path(request: HttpRequest, default: str = "/") -> str:
     return wanted if allowed else default
 
 
-def _counter_keys(request: HttpRequest) -> list[tuple[str, int]]:
-    name = request.POST.get("username", "").strip().lower()
-    digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
-    return [
-        (f"login-name:{digest}", ATTEMPTS_PER_NAME),
-        (f"login-address:{client_address(request)}", ATTEMPTS_PER_ADDRESS),
-    ]
+def _tally_keys(request: HttpRequest) -> tuple[str, str]:
+    """The counters of the name and of the address; neither stands in the database in clear."""
+    name, address = request.POST.get("username", "").strip().lower(), client_address(request)
+    return f"login-name:{_digest(name)}", f"login-address:{_digest(address)}"
 
 
-def _is_throttled(request: HttpRequest) -> bool:
-    return any(cache.get(key, 0) >= limit for key, limit in _counter_keys(request))
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def _note_failure(request: HttpRequest) -> None:
-    for key, _limit in _counter_keys(request):
-        if not cache.add(key, 1, WINDOW_SECONDS):
-            try:
-                cache.incr(key)
-            except ValueError:  # it expired in between
-                cache.set(key, 1, WINDOW_SECONDS)
+def _seconds_to_wait(request: HttpRequest) -> int | None:
+    """Count this attempt, before the password is looked at; returns how long to wait where it is one too many."""
+    name, address = _tally_keys(request)
+    limits = ((name, ATTEMPTS_PER_NAME), (address, ATTEMPTS_PER_ADDRESS))
+    counts = [(tallies.add(key, 1, window_seconds=WINDOW_SECONDS), limit) for key, limit in limits]
+    waits = [count.seconds_left for count, limit in counts if count.total > limit]
+    return max(1, math.ceil(max(waits))) if waits else None
+
+
+def _take_back(request: HttpRequest) -> None:
+    """A sign-in was no guess."""
+    name, address = _tally_keys(request)
+    tallies.clear(name)
+    tallies.add(address, -1, window_seconds=WINDOW_SECONDS)
 
 
 @never_cache
@@ -84,14 +89,14 @@ def login(request: HttpRequest) -> HttpResponse:
         return redirect(next_path(request))
     if request.method == "GET":
         return _show(request, LoginForm(request))
-    if _is_throttled(request):
-        return _show_throttled(request)
+    wait = _seconds_to_wait(request)
+    if wait is not None:
+        return _show_throttled(request, wait)
     form = LoginForm(request, data=request.POST)
     if not form.is_valid():
-        _note_failure(request)
         return _show(request, form, status=200)
     user = form.get_user()
-    cache.delete(_counter_keys(request)[0][0])
+    _take_back(request)
     start_session(request, user)
     return redirect(next_path(request))
 
@@ -101,15 +106,15 @@ def _show(request: HttpRequest, form: LoginForm, *, status: int = 200, note: str
     return render(request, "registration/login.html", context, status=status)
 
 
-def _show_throttled(request: HttpRequest) -> HttpResponse:
-    minutes = WINDOW_SECONDS // 60
+def _show_throttled(request: HttpRequest, wait: int) -> HttpResponse:
+    minutes = math.ceil(wait / 60)
     note = ngettext(
         "Too many attempts. Wait %(n)s minute, then try again.",
         "Too many attempts. Wait %(n)s minutes, then try again.",
         minutes,
     )
     response = _show(request, LoginForm(request), status=429, note=note % {"n": minutes})
-    response["Retry-After"] = str(WINDOW_SECONDS)
+    response["Retry-After"] = str(wait)
     return response
 
 

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
 
 from memoryhub.common import clock
-from memoryhub.flows.memory_price import price_memory
+from memoryhub.flows.memory_price import MemoryPrice, price_memory
 from memoryhub.long_term_memory.models import (
     Kind,
     Memory,
@@ -338,4 +338,15 @@ def _price(found: Memory) -> dict[str, Any] | None:
         note = _("Behind the conversation's tail the same breaks would cost %(usd)s a day.") % {
             "usd": formats.usd(price.tail_usd_per_day)
         }
-    return {"lines": lines, "note": note}
+    return {"lines": lines, "note": note, "unread": _unread_requests(price)}
+
+
+def _unread_requests(price: MemoryPrice) -> str:
+    """Say of how many requests the price knows nothing."""
+    if not price.requests_unread:
+        return ""
+    return ngettext(
+        "%(n)s request of the sessions that used it came without its text, so what it cost there is not counted.",
+        "%(n)s requests of the sessions that used it came without their text, so what it cost there is not counted.",
+        price.requests_unread,
+    ) % {"n": formats.count(price.requests_unread)}

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from memoryhub.common import errors
+from memoryhub.flows.erase import erase_memory as erase_everywhere
 from memoryhub.long_term_memory.models import Memory
 from memoryhub.long_term_memory.queries.memories import get_memory
 from memoryhub.long_term_memory.services import editing, forgetting, recalling, reverting
@@ -301,7 +302,7 @@ def erase(request: MemberRequest, public_id: str) -> HttpResponse:
     memory = get_memory(request.principal.workspace, public_id, in_trash=True)
     wrong = request.method == "POST" and request.POST.get("typed", "").strip() != memory.public_id
     if request.method == "POST" and not wrong:
-        erased = forgetting.erase_memory(writer=writer_of(request), memory_id=memory.public_id)
+        erased = erase_everywhere(writer=writer_of(request), memory_id=memory.public_id)
         done = ngettext("Erased, with %(n)s version.", "Erased, with %(n)s versions.", erased.versions)
         messages.success(request, done % {"n": formats.count(erased.versions)})
         return redirect("memories")

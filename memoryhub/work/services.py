@@ -1,7 +1,7 @@
 """Leaving work, taking it under a lease, and ending it. All transitions are conditional updates with a check of the row count."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -162,6 +162,14 @@ def forget_old_jobs(*, days: int = 30) -> int:
     oldest = clock.now() - timedelta(days=days)
     removed, _ = Job.objects.filter(state=JobState.DONE, finished_at__lt=oldest).delete()
     return removed
+
+
+def forget_details(*, workspace: Workspace, kinds: Sequence[str]) -> int:
+    """Empty the results, errors and (where they ended well) parameters of ended jobs; returns how many jobs ended."""
+    ended = Job.objects.filter(workspace=workspace, kind__in=kinds, state__in=[JobState.DONE, JobState.DEAD])
+    with transaction.atomic():
+        ended.filter(state=JobState.DONE).update(args={})
+        return ended.update(result={}, error="")
 
 
 def _held(job: Job) -> Any:

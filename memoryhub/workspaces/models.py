@@ -122,3 +122,14 @@ class Session(models.Model):
 
     def __str__(self) -> str:
         return self.sid
+
+
+class Tally(models.Model):
+    """How often something happened since a window of time began: writes of a key, guesses at a password."""
+
+    key = models.CharField(max_length=200, primary_key=True)
+    count = models.IntegerField()
+    ends = models.FloatField()  # seconds since 1970; counting compares them inside the database
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.count}"

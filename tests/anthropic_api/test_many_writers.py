@@ -3,16 +3,30 @@
 import json
 import urllib.request
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
 from anthropic import Anthropic, ConflictError
 
 from memoryhub.client import MemoryHub, errors
-from tests.live import Hub
+from tests.live import Hub, hub_on
 
 WRITERS = 100
 TRIES = 400
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def live_hub(request: pytest.FixtureRequest) -> Iterator[Hub]:
+    with hub_on(request.param) as hub:
+        yield hub
+
+
+@pytest.fixture(scope="module")
+def sdk(live_hub: Hub) -> Iterator[Anthropic]:
+    with Anthropic(base_url=f"{live_hub.base}/anthropic", api_key=live_hub.key, max_retries=0) as client:
+        yield client
 
 
 def test_a_hundred_writers_through_three_doors(live_hub: Hub, sdk: Anthropic) -> None:

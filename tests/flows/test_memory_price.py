@@ -15,14 +15,15 @@ from tests.factories import NOON
 FILLER = "Rules of the house, which every answer keeps to. " * 500
 
 
-def send(api: ApiClient, message_id: str, body: dict[str, Any], minutes: int, *, read: int, write: int) -> None:
+def send(api: ApiClient, message_id: str, body: dict[str, Any] | None, minutes: int, *, read: int, write: int) -> None:
     usage = {
         "input_tokens": 10,
         "output_tokens": 5,
         "cache_creation_input_tokens": write,
         "cache_read_input_tokens": read,
     }
-    report = {"message_id": message_id, "model": "claude-opus-5-5", "session": "s1", "usage": usage, "request": body}
+    report = {"message_id": message_id, "model": "claude-opus-5-5", "session": "s1", "usage": usage}
+    report |= {"request": body} if body is not None else {}
     at = NOON + timedelta(minutes=minutes)
     with clock.frozen(at):
         response = api.post("/prompt-cache/usage", report | {"started_at": at.isoformat()})
@@ -67,6 +68,36 @@ def test_a_memory_that_nobody_carried_has_no_price(api: ApiClient) -> None:
     kept = keep(api)
 
     assert api.get(f"/memories/{kept['id']}/price").json()["places"] == []
+
+
+def test_requests_that_came_without_a_body_are_counted_apart(api: ApiClient) -> None:
+    with clock.frozen(NOON):
+        tea = keep(api, "likes tea")["id"]
+        block = api.post("/memories/render", {"ids": [tea]}).json()["text"]
+    send(api, "msg_1", body_with(block), 0, read=0, write=8_000)
+    send(api, "msg_2", body_with(block), 1, read=8_000, write=0)
+    send(api, "msg_3", None, 2, read=8_000, write=0)
+
+    with clock.frozen(NOON + timedelta(hours=1)):
+        price = api.get(f"/memories/{tea}/price").json()
+
+    assert (price["requests_read"], price["requests_unread"]) == (2, 1)
+
+
+def test_a_memory_that_was_recalled_where_no_request_could_be_read_says_so(api: ApiClient) -> None:
+    with clock.frozen(NOON):
+        tea = keep(api, "likes tea")["id"]
+    send(api, "msg_0", None, -5, read=8_000, write=0)  # before it was recalled
+    with clock.frozen(NOON):
+        api.post("/memories/search", {"query": "tea", "session": "s1"})
+    send(api, "msg_1", None, 1, read=8_000, write=0)
+    send(api, "msg_2", None, 2, read=8_000, write=0)
+
+    with clock.frozen(NOON + timedelta(hours=1)):
+        price = api.get(f"/memories/{tea}/price").json()
+
+    assert (price["places"], price["usd_per_day"]) == ([], "0")
+    assert (price["requests_read"], price["requests_unread"]) == (0, 2)
 
 
 def test_noting_twice_notes_once_and_strangers_marks_are_nobodys(api: ApiClient, stranger_api: ApiClient) -> None:

@@ -21,8 +21,13 @@ django.setup()
 from django.core.management import call_command
 from django.db import connection
 call_command("migrate", verbosity=0)
+from memoryhub.flows.erase import erase_memory, erase_scope
 from memoryhub.long_term_memory.search.request import SearchRequest
-from memoryhub.long_term_memory.services import *
+from memoryhub.long_term_memory.services import (
+    MemoryChanges, MemoryDraft, ScopeNames, Writer, edit_memory, forget_memory, offer_candidates, recall_memories, remember,
+)
+from memoryhub.session_cache.services.events import GivenEvent, append_events
+from memoryhub.workspaces.services import ensure_session
 from memoryhub.workspaces.principals import command_principal
 from memoryhub.workspaces.services import create_workspace
 principal = command_principal(create_workspace(name="w"), "test")
@@ -36,8 +41,15 @@ edit_memory(writer=writer, memory_id=gone, changes=MemoryChanges(content="second
 edit_memory(writer=writer, memory_id=gone, changes=MemoryChanges(content="third {SECRET}", subject="{SECRET}"))
 recall_memories(writer=writer, request=SearchRequest(query="{SECRET}"))
 forget_memory(writer=writer, memory_id=gone)
+if "person" in sys.argv:
+    session = ensure_session(workspace=principal.workspace, sid="s1", user="ana", title="{SECRET}")
+    append_events(session=session, events=[GivenEvent(kind="message", content="said {SECRET}")])
+    offer_candidates(writer=writer, candidates=[{{"content": "a candidate {SECRET}", "scope": {{"user": "ana"}}}}])
 if "erase" in sys.argv:
-    erase_memory(writer=writer, memory_id=gone)
+    if "person" in sys.argv:
+        erase_scope(writer=writer, scope=ScopeNames(user="ana"))
+    else:
+        erase_memory(writer=writer, memory_id=gone)
 connection.close()
 """
 
@@ -52,12 +64,13 @@ def files_with_the_secret(folder: Path, *arguments: str) -> list[str]:
 
 @pytest.mark.slow
 def test_the_raw_files_hold_it_before_and_nothing_of_it_after(tmp_path: Path) -> None:
-    before, after = tmp_path / "before", tmp_path / "after"
-    before.mkdir()
-    after.mkdir()
+    before, after, person = (tmp_path / name for name in ("before", "after", "person"))
+    for folder in (before, after, person):
+        folder.mkdir()
 
-    assert files_with_the_secret(before) != []
+    assert files_with_the_secret(before, "person") != []
     assert files_with_the_secret(after, "erase") == []
+    assert files_with_the_secret(person, "person", "erase") == []
 
 
 def test_erasing_a_user_takes_exactly_theirs(api: ApiClient) -> None:

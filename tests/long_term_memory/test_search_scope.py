@@ -40,7 +40,9 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     return request.param
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(kept=rows, query=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3), scope=scopes, tag=st.booleans())
 def test_a_search_never_leaves_its_scope_and_filters(
     owner: Principal, path: str, kept: Any, query: list[str], scope: ScopeNames, tag: bool

@@ -213,7 +213,9 @@ class ErasedOut(Schema):
     memories: int
     versions: int
     receipts: int
-    backups: list[dict[str, str]] = Field(description="Backups that may still hold it, and when each is gone.")
+    backups: list[dict[str, str | None]] = Field(
+        description="Copies that may still hold it, and when each is gone; null: not by itself."
+    )
 
 
 class EraseIn(InShape):
@@ -254,10 +256,12 @@ class PlacePriceOut(Schema):
 
 
 class PriceOut(Schema):
-    """Amounts are decimal strings in US dollars."""
+    """Amounts are decimal strings in US dollars. What requests without a kept body cost is not in them."""
 
     days: int
     tokens: int
+    requests_read: int = Field(description="Requests of the sessions concerned whose body was looked through.")
+    requests_unread: int = Field(description="Requests of these sessions that came without a body: not counted.")
     usd_per_day: str
     tail_usd_per_day: str | None = Field(description="What the same breaks would cost behind the conversation's tail.")
     places: list[PlacePriceOut]
@@ -265,10 +269,13 @@ class PriceOut(Schema):
     @staticmethod
     def of(price: MemoryPrice | None) -> "PriceOut":
         if price is None:
-            return PriceOut(days=0, tokens=0, usd_per_day="0", tail_usd_per_day=None, places=[])
+            nothing = MemoryPrice(days=0, tokens=0)
+            return PriceOut.of(nothing)
         return PriceOut(
             days=price.days,
             tokens=price.tokens,
+            requests_read=price.requests_read,
+            requests_unread=price.requests_unread,
             usd_per_day=str(price.usd_per_day),
             tail_usd_per_day=None if price.tail_usd_per_day is None else str(price.tail_usd_per_day),
             places=[

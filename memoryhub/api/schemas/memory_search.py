@@ -63,7 +63,10 @@ class SearchBase(InShape):
     filters: FiltersIn = FiltersIn()
     limit: Annotated[int, Field(ge=1, le=200)] = 10
     weights: WeightsIn | None = None
-    as_of: GivenTime | None = None
+    as_of: GivenTime | None = Field(
+        None,
+        description="Memories as they stood at that moment: each in its version of then. `explain` names the version.",
+    )
     include: list[Include] = []
 
     def request(self, default_weights: Weights) -> SearchRequest:
@@ -118,7 +121,7 @@ class HitOut(MemoryOut):
     @staticmethod
     def of_hit(hit: Hit) -> "HitOut":
         return HitOut(
-            **memory_fields(hit.memory),
+            **memory_fields(hit.shown),
             score=hit.score,
             rank=hit.rank,
             parts=PartsOut(**hit.parts),
@@ -129,7 +132,10 @@ class HitOut(MemoryOut):
 class SearchOut(Schema):
     items: list[HitOut]
     receipt: str | None
-    notes: list[str] = Field(description="`embedder_unavailable`: found by words only.")
+    notes: list[str] = Field(
+        description="`embedder_unavailable`: found by words only. `as_of_partial`: so much was written since `as_of` "
+        "that only the memories written last were looked up in their earlier form."
+    )
 
 
 class WhyNotOut(Schema):

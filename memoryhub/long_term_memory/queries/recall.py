@@ -20,7 +20,7 @@ from memoryhub.long_term_memory.queries.memories import (
     list_memories,
     tag_names,
 )
-from memoryhub.long_term_memory.search import documents, engine
+from memoryhub.long_term_memory.search import documents, engine, history
 from memoryhub.long_term_memory.search.request import INCLUDES, MAX_LIMIT, SEARCHABLE_STATES, SearchRequest
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.principals import Binding
@@ -35,13 +35,22 @@ class InvalidSearch(errors.Invalid):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One found memory with its score; `explanation` says how the score came about, where it was asked for."""
+    """One found memory with its score; `explanation` says how the score came about, where it was asked for.
+
+    A search with `as_of` gives memories that were written since in their `earlier` form: a copy that is only shown.
+    """
 
     memory: Memory
     score: float
     parts: dict[str, float]
     rank: int
     explanation: dict[str, Any] | None = None
+    earlier: Memory | None = None
+
+    @property
+    def shown(self) -> Memory:
+        """What the search tells of the memory."""
+        return self.earlier or self.memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +96,14 @@ def search_memories(
             parts=found.scores.parts(row),
             rank=rank,
             explanation=ranking.explain(found.scores, row, inside.weights) if explain else None,
+            earlier=found.forms.get(documents.memory_id_of(key)),
         )
         for rank, (row, key) in enumerate(zip(rows, keys, strict=True), start=1)
         if documents.memory_id_of(key) in memories
     ]
+    for hit in hits if inside.as_of is not None else ():
+        if hit.explanation is not None:
+            hit.explanation["version"] = {"number": hit.shown.version, "current": hit.earlier is None}
     return SearchResult(hits, found.notes)
 
 
@@ -159,27 +172,33 @@ def explain_absence(
 def _removed_by(memory: Memory, request: SearchRequest, now: datetime) -> WhyNot | None:
     """The first condition of a search that a memory does not meet."""
     at = request.as_of or now
-    names = memory.scope.as_dict()
-    for name, value in request.scope.named().items():
-        if names[name] != value:
-            return WhyNot("scope", f"The search names {name} {value!r}; the memory has {names[name] or 'none'}.")
-    standing = _standing(memory, request, now, at)
-    return standing or _filtered(memory, request)
+    form = memory if request.as_of is None or memory.created_at > request.as_of else history.form_at(memory, at)
+    if form is None:
+        return WhyNot("state", "Its content of that moment was redacted.")
+    for scope in (memory.scope, form.scope):
+        names = scope.as_dict()
+        for name, value in request.scope.named().items():
+            if names[name] != value:
+                return WhyNot("scope", f"The search names {name} {value!r}; the memory has {names[name] or 'none'}.")
+    standing = _standing(memory, form, request, now, at)
+    return standing or _filtered(form, request)
 
 
-def _standing(memory: Memory, request: SearchRequest, now: datetime, at: datetime) -> WhyNot | None:
+def _standing(memory: Memory, form: Memory, request: SearchRequest, now: datetime, at: datetime) -> WhyNot | None:
+    """State and trust as they were at the moment the search looks to; validity as it is known today."""
     states = list(request.states) or [MemoryState.ACTIVE, MemoryState.FADING]
     archived_too = "archived" in request.include or MemoryState.ARCHIVED in states
-    if memory.state == MemoryState.FORGOTTEN:
-        return WhyNot("state", "It is in the trash.")
-    if memory.state == MemoryState.ARCHIVED and not archived_too:
+    if MemoryState.FORGOTTEN in (memory.state, form.state):
+        return WhyNot("state", "It is in the trash." if memory.state == form.state else "It was in the trash then.")
+    if form.state == MemoryState.ARCHIVED and not archived_too:
         return WhyNot("state", "It is archived; `include` can bring archived memories in.")
-    if memory.state in (MemoryState.ACTIVE, MemoryState.FADING):
-        if memory.state not in states:
-            return WhyNot("filter", f"It is {memory.state}; the filter asks for {', '.join(states)}.")
-        if not archived_too and memory.archives_at is not None and memory.archives_at <= now:
+    if form.state in (MemoryState.ACTIVE, MemoryState.FADING):
+        looked_for = {*states, MemoryState.ACTIVE} if form is not memory and "fading" in states else set(states)
+        if form.state not in looked_for:
+            return WhyNot("filter", f"It is {form.state}; the filter asks for {', '.join(states)}.")
+        if form is memory and not archived_too and memory.archives_at is not None and memory.archives_at <= at:
             return WhyNot("state", "Its strength fell below the archive threshold.")
-    if memory.trust == Trust.QUARANTINED and "quarantined" not in request.include:
+    if Trust.QUARANTINED in (memory.trust, form.trust) and "quarantined" not in request.include:
         return WhyNot("state", "It is quarantined and waits for review.")
     if memory.expires_at is not None and memory.expires_at <= now:
         return WhyNot("expired", f"It expired at {memory.expires_at.isoformat()}.")

@@ -10,10 +10,10 @@ from django.db import connection
 from memoryhub.long_term_memory.domain import text
 from memoryhub.long_term_memory.domain.ranking import Pool, Query, Scores, Weights, score_pool
 from memoryhub.long_term_memory.models import SCOPE_SHIFT, EmbeddingModel, Memory
-from memoryhub.long_term_memory.search import documents, embedders, vectors
+from memoryhub.long_term_memory.search import documents, embedders, history, vectors
 from memoryhub.long_term_memory.search.base import TermIndex, Where
 from memoryhub.long_term_memory.search.index import term_index
-from memoryhub.long_term_memory.search.pool import TABLE, load_keys, load_where
+from memoryhub.long_term_memory.search.pool import TABLE, Row, load_keys, load_where
 from memoryhub.long_term_memory.search.request import SearchRequest
 from memoryhub.long_term_memory.search.selection import Selection, select
 from memoryhub.workspaces.models import Workspace
@@ -38,6 +38,9 @@ class Ranking:
     terms: list[int]
     is_whole: bool  # every document that passes the filters is in the pool
     notes: list[str] = field(default_factory=list)
+    forms: dict[int, Memory] = field(
+        default_factory=dict
+    )  # of a search with `as_of`: what was written since, as it stood
 
     def best(self, limit: int, weights: Weights) -> list[int]:
         """Rows of the pool, best first; with weight on relevance only those that match the query at all."""
@@ -50,13 +53,14 @@ def rank(workspace: Workspace, request: SearchRequest, now: datetime) -> Ranking
     selection = select(workspace, request, now)
     model_id = _model_id() if query.vector is not None else None
     wants_text = request.weights.relevance > 0
+    past = history.look_back(workspace, request, now, model_id)
     if selection.is_small or not wants_text:
         where = selection.keys & selection.where if selection.keys is not None else selection.where
-        pool = load_where(where, text=wants_text, model_id=model_id)
+        pool = load_where(where, text=wants_text, model_id=model_id, extra=past.rows)
     else:
-        pool = _candidates(workspace, selection, query, model_id)
+        pool = _candidates(workspace, selection, query, model_id, past.rows)
     whole = selection.is_small or not wants_text
-    return Ranking(pool, score_pool(pool, query), query.terms, whole, notes)
+    return Ranking(pool, score_pool(pool, query), query.terms, whole, [*notes, *past.notes], past.forms)
 
 
 def _understand(request: SearchRequest, now: datetime) -> tuple[Query, list[str]]:
@@ -79,8 +83,10 @@ def _model_id() -> int | None:
     return EmbeddingModel.objects.filter(name=name).values_list("id", flat=True).first()
 
 
-def _candidates(workspace: Workspace, selection: Selection, query: Query, model_id: int | None) -> Pool:
-    """A pool of the documents that could rank first in a large selection."""
+def _candidates(
+    workspace: Workspace, selection: Selection, query: Query, model_id: int | None, extra: Sequence[Row] = ()
+) -> Pool:
+    """A pool of the documents that could rank first in a large selection, and of the rows that are given beside them."""
     tokens = (
         [documents.scope_token(scope_id) for scope_id in selection.scope_ids]
         if selection.scope_ids is not None
@@ -90,10 +96,12 @@ def _candidates(workspace: Workspace, selection: Selection, query: Query, model_
     if query.vector is not None and model_id is not None:
         keys |= dict.fromkeys(vectors.nearest(workspace.pk, model_id, query.vector, selection.scope_ids, NEAREST))
     keys |= dict.fromkeys(_by_facts(selection, query.weights))
-    pool = load_keys(list(keys)[: MAX_CANDIDATES + NEAREST + 3 * NEWEST], where=selection.where, model_id=model_id)
+    first = list(keys)[: MAX_CANDIDATES + NEAREST + 3 * NEWEST]
+    pool = load_keys(first, where=selection.where, model_id=model_id, extra=extra)
     neighbours = _session_neighbours(pool, score_pool(pool, query), set(keys))
     if neighbours:
-        pool = load_keys([*pool.keys.tolist(), *neighbours], where=selection.where, model_id=model_id)
+        wider = [*pool.keys.tolist(), *neighbours]
+        pool = load_keys(wider, where=selection.where, model_id=model_id, extra=extra)
     return pool
 
 

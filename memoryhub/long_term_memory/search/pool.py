@@ -1,7 +1,7 @@
 """Reading documents into the columns that ranking works on."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import connection
@@ -20,14 +20,44 @@ _VECTOR = ", CASE WHEN d.model_id = %s THEN d.vector END"
 _CHUNK = 800  # keys in one statement
 
 
-def load_where(where: Where, *, text: bool, model_id: int | None) -> Pool:
-    """All documents that pass a condition."""
-    return _pool(_fetch(where, text, model_id), text, model_id)
+class Row(NamedTuple):
+    """One document as it is read, in the order of the columns above."""
+
+    key: int
+    session: int
+    created: float
+    importance: float
+    daily_loss: float
+    floor: float
+    idle_since: float
+    access_count: int
+    rating: int
+    word_count: int
+    token_count: float
+    is_question: bool
+    has_context: bool
+    terms: bytes
+    counts: bytes
+    vector: bytes | None = None
 
 
-def load_keys(keys: Sequence[int], *, where: Where, model_id: int | None) -> Pool:
-    """These documents, as far as they pass the condition."""
+def load_where(where: Where, *, text: bool, model_id: int | None, extra: Sequence[Row] = ()) -> Pool:
+    """All documents that pass a condition, and the rows that are given beside them."""
+    return _pool([*_fetch(where, text, model_id), *extra], text, model_id)
+
+
+def fetch_keys(keys: Sequence[int], *, model_id: int | None) -> list[Row]:
+    """These documents as rows."""
     rows: list[Any] = []
+    for start in range(0, len(keys), _CHUNK):
+        chunk = list(keys[start : start + _CHUNK])
+        rows += _fetch(Where(f"d.key IN ({', '.join(['%s'] * len(chunk))})", chunk), True, model_id)
+    return [Row(*row) for row in rows]
+
+
+def load_keys(keys: Sequence[int], *, where: Where, model_id: int | None, extra: Sequence[Row] = ()) -> Pool:
+    """These documents, as far as they pass the condition, and the rows that are given beside them."""
+    rows: list[Any] = list(extra)
     for start in range(0, len(keys), _CHUNK):
         chunk = list(keys[start : start + _CHUNK])
         listed = Where(f"d.key IN ({', '.join(['%s'] * len(chunk))})", chunk)

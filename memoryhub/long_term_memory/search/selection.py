@@ -18,6 +18,7 @@ from memoryhub.long_term_memory.models import (
 )
 from memoryhub.long_term_memory.search import documents
 from memoryhub.long_term_memory.search.base import Where
+from memoryhub.long_term_memory.search.history import unchanged_since
 from memoryhub.long_term_memory.search.request import SearchRequest
 from memoryhub.workspaces.models import Session, Workspace
 
@@ -94,7 +95,7 @@ def standing(request: SearchRequest, now: datetime) -> Where:
         states.append(MemoryState.ARCHIVED)
     where = Where(f"d.state IN ({', '.join(str(codes[state]) for state in states)})")
     if not archived_too:  # the curve may have crossed before the job looks
-        where = where & Where("(d.archives_at IS NULL OR d.archives_at > %s)", [present])
+        where = where & Where("(d.archives_at IS NULL OR d.archives_at > %s)", [at])
     if "quarantined" not in request.include:
         where = where & Where(f"d.trust <> {documents.TRUST_CODES[Trust.QUARANTINED]}")
     where = where & Where("(d.expires_at IS NULL OR d.expires_at > %s)", [present])
@@ -105,7 +106,7 @@ def standing(request: SearchRequest, now: datetime) -> Where:
         where = where & Where("(d.valid_until IS NULL OR d.valid_until > %s)", [at])
         where = where & Where("(d.superseded_at IS NULL OR d.superseded_at > %s)", [at])
     if request.as_of is not None:
-        where = where & Where("d.created <= %s", [at])
+        where = where & Where("d.created <= %s", [at]) & unchanged_since(request.as_of)
     return where
 
 

@@ -159,6 +159,13 @@ def _transition(due: MemoryQuerySet, pks: list[int], state: str, crossing: str) 
             "SELECT (m.scope_id << 40) | m.id FROM long_term_memory_memory m WHERE m.id BETWEEN %s AND %s AND m.state = %s)",
             [documents.STATE_CODES[state], pks[0], pks[-1], state],
         )
+        if state == MemoryState.FORGOTTEN:  # what lies in the trash keeps the strength it had when it got there
+            formula = _STRENGTH[connection.vendor].replace("%s", "state_since")
+            cursor.execute(
+                f"UPDATE long_term_memory_memory SET strength = {formula}, strength_at = state_since "  # noqa: S608
+                "WHERE id BETWEEN %s AND %s AND state = %s AND state_by_curve AND strength_at <> state_since",
+                [pks[0], pks[-1], state],
+            )
     return moved
 
 

@@ -15,7 +15,7 @@ from memoryhub.long_term_memory.queries.guards import get_guard_settings
 from memoryhub.long_term_memory.search import embedders
 from memoryhub.long_term_memory.services import drafting
 from memoryhub.long_term_memory.services import revisions as revising
-from memoryhub.long_term_memory.services.finding import expect, find_memory
+from memoryhub.long_term_memory.services.finding import closes_circle, expect, find_memory
 from memoryhub.long_term_memory.services.proposing import ask_about_quarantined
 from memoryhub.long_term_memory.services.remembering import leave_embedding_job, remember
 from memoryhub.long_term_memory.services.writer import (
@@ -241,7 +241,7 @@ def take_form(revision: revising.Revision, row: MemoryVersion) -> None:
     if scope:
         memory.scope = revising.find_scope(memory.workspace, scope)
     superseded_by = row.facts.get("superseded_by")
-    if superseded_by is None:
+    if superseded_by is None or closes_circle(memory.pk, superseded_by):
         memory.superseded_by, memory.superseded_at = None, None
     elif Memory.objects.filter(pk=superseded_by).exists():
         memory.superseded_by_id = superseded_by

@@ -39,3 +39,13 @@ def expect(memory: Memory, version: int | None, sha256: str | None = None) -> No
         )
     if sha256 is not None and memory.content_sha256 != sha256:
         raise ChangedMeanwhile("The content is not the one you saw.", current=memory.version)
+
+
+def closes_circle(old: int, new: int) -> bool:
+    """Whether the memory `old` stands in the place of `new` already, by any number of steps (both are row ids)."""
+    at: int | None = new
+    while at is not None:
+        if at == old:
+            return True
+        at = Memory.objects.filter(pk=at).values_list("superseded_by_id", flat=True).first()
+    return False

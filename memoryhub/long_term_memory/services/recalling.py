@@ -68,7 +68,7 @@ def _write_receipt(
         filters=_filters_of(request),
         weights=request.weights.as_dict(),
         result_count=len(result.hits),
-        tokens=sum(estimate_tokens(hit.memory.content) for hit in result.hits),
+        tokens=sum(estimate_tokens(hit.shown.content) for hit in result.hits),
         actor_kind=writer.actor.kind,
         actor_label=writer.actor.label[:200],
         created_at=now,
@@ -78,9 +78,7 @@ def _write_receipt(
 
 
 def _line(receipt: RecallReceipt, hit: Hit) -> RecalledMemory:
-    return RecalledMemory(
-        receipt=receipt, memory=hit.memory, rank=hit.rank, score=hit.score, version=hit.memory.version
-    )
+    return RecalledMemory(receipt=receipt, memory=hit.memory, rank=hit.rank, score=hit.score, version=hit.shown.version)
 
 
 def _filters_of(request: SearchRequest) -> dict[str, object]:

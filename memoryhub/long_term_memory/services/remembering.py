@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from memoryhub.audit.models import ChangeSet
 from memoryhub.common import clock, ids
@@ -26,10 +26,12 @@ from memoryhub.long_term_memory.search import documents, embedders
 from memoryhub.long_term_memory.search.index import term_index
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.drafting import Checked, check_drafts, origin_of
+from memoryhub.long_term_memory.services.finding import closes_circle
 from memoryhub.long_term_memory.services.known import Known
 from memoryhub.long_term_memory.services.proposing import ask_about_quarantined, propose_duplicates
 from memoryhub.long_term_memory.services.write_limit import limit_writes
 from memoryhub.long_term_memory.services.writer import (
+    ClosesCircle,
     MemoryDraft,
     Remembered,
     UnknownMemory,
@@ -42,6 +44,7 @@ from memoryhub.workspaces.services import ensure_agent, ensure_sessions
 BACKDATED = timedelta(hours=1)  # a memory that is older than this when it arrives counts as imported
 NEAR_DUPLICATE_LIMIT = 50  # above so many new memories in one call, a job looks for near duplicates
 MAX_REPORTED_TAGS = 20
+TRIES = 5  # while others store the same
 
 
 def remember(
@@ -68,6 +71,17 @@ def remember(
         limit_writes(writer, len(drafts), settings)
     checked = check_drafts(writer, drafts, settings, file_door=file_door)
     vectors = _embed(checked) if embed else {}
+    for _ in range(TRIES - 1):
+        try:
+            return _store(writer, settings, checked, vectors, imported=imported)
+        except IntegrityError:
+            continue  # somebody stored one of these texts or paths at the same moment: look again, and find theirs
+    return _store(writer, settings, checked, vectors, imported=imported)
+
+
+def _store(
+    writer: Writer, settings: GuardSettings, checked: list[Checked], vectors: dict[int, bytes], *, imported: bool
+) -> list[Remembered]:
     with transaction.atomic():
         batch = _Batch(writer, settings, checked, imported=imported, now=clock.now())
         results = batch.store(vectors)
@@ -338,7 +352,12 @@ def _reaches(writer: Writer, memory: Memory) -> bool:
 
 
 def supersede_row(writer: Writer, old: Memory, new: Memory, now: datetime, change_set: ChangeSet | None) -> None:
-    """Put the new memory in the old one's place: the old stays readable, and valid until the new began."""
+    """Put the new memory in the old one's place: the old stays readable, and valid until the new began.
+
+    Raises ClosesCircle where the old one stands in the new one's place already: both would be gone from recall.
+    """
+    if closes_circle(old.pk, new.pk):
+        raise ClosesCircle(f"{old.public_id} stands in the place of {new.public_id}: that would close a circle.")
     revision = revising.begin([old])[0]
     old.superseded_by = new
     old.superseded_at = new.valid_from or now

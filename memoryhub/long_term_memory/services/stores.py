@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from memoryhub.audit.services import record_event
 from memoryhub.common import clock, errors, ids
@@ -19,6 +19,7 @@ MAX_METADATA_PAIRS = 16
 MAX_METADATA_KEY_CHARS = 64
 MAX_METADATA_VALUE_CHARS = 512
 CHUNK = 500
+TRIES = 3
 
 
 class InvalidStore(errors.Invalid):
@@ -38,6 +39,15 @@ def create_store(
     _check_name(name)
     _check_description(description)
     _check_metadata(metadata or {})
+    for _ in range(TRIES - 1):
+        try:
+            return _make_store(writer, name, description, metadata or {})
+        except IntegrityError:
+            continue  # somebody made a store of this name at the same moment: this one's scope is told apart
+    return _make_store(writer, name, description, metadata or {})
+
+
+def _make_store(writer: Writer, name: str, description: str, metadata: Mapping[str, str]) -> MemoryStore:
     now = clock.now()
     public_id = ids.new_id("memstore")
     with transaction.atomic():
@@ -48,7 +58,7 @@ def create_store(
             name=name,
             project=f"{name} ({public_id})" if taken else name,
             description=description,
-            metadata=dict(metadata or {}),
+            metadata=dict(metadata),
             created_at=now,
             updated_at=now,
         )

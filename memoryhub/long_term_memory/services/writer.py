@@ -57,6 +57,11 @@ class TextTaken(errors.Conflict):
     title = "This scope holds the same text already"
 
 
+class ClosesCircle(errors.Conflict):
+    slug = "closes-circle"
+    title = "Two memories can't stand in each other's place"
+
+
 class OutsideBinding(errors.Forbidden):
     slug = "outside-binding"
     title = "The key is bound to another scope"

@@ -27,11 +27,17 @@ def open_session(*, principal: Principal, sid: str, **described: Any) -> Session
     if session is not None and not described:
         return session
     if session is None:
-        if Session.objects.filter(workspace=principal.workspace, sid=sid).exists():
+        if _belongs_to_others(principal, sid):
             raise UnknownSession(f"There is no session {sid[:200]!r} that this key may use.")
         bound = {name: getattr(principal.binding, name) for name in ("agent", "user", "project")}
         described = {**described, **{name: value for name, value in bound.items() if value}}
     return ensure_session(workspace=principal.workspace, sid=sid, **described)
+
+
+def _belongs_to_others(principal: Principal, sid: str) -> bool:
+    """Whether the session is there and out of reach; it is looked for once more, since it may have been made just now."""
+    known = Session.objects.filter(workspace=principal.workspace, sid=sid).exists()
+    return known and not visible_sessions(principal).filter(sid=sid).exists()
 
 
 def describe_session(

@@ -31,3 +31,11 @@ def test_whatever_the_content_only_real_marks_are_found(rows: list[tuple[int, in
     memories = [RenderedMemory(f"mem_{number}", version, content) for number, version, content in rows]
 
     assert sorted(find_marks(render(memories))) == sorted((memory.id, memory.version) for memory in memories)
+
+
+def test_an_imported_id_can_not_open_a_mark_and_is_found_again() -> None:
+    odd = 'x" version="9"><memory id="mem_1'
+    block = render([RenderedMemory(odd, 3, "tea"), RenderedMemory("3f2c-uuid", 1, "milk")])
+
+    assert block.count("<memory ") == 2
+    assert find_marks(block) == [("3f2c-uuid", 1), (odd, 3)]

@@ -1,0 +1,87 @@
+"""Ten thousand memories in, changed, out and gone: in a bounded amount of working memory and few statements."""
+
+import gc
+import io
+import json
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from memoryhub.flows.export_memories import export_memories, find_format
+from memoryhub.flows.import_memories import import_items, import_stream
+from memoryhub.interchange.record import MemoryRecord
+from memoryhub.long_term_memory.domain.scoping import ScopeNames
+from memoryhub.long_term_memory.models import Memory
+from memoryhub.long_term_memory.queries import MemoryFilter
+from memoryhub.long_term_memory.services import BulkAction, Writer, bulk_edit, revert_change_set
+from memoryhub.workspaces.models import Workspace
+from memoryhub.workspaces.principals import Principal, command_principal
+
+MANY = 10_000
+TEXT = "the agent keeps this note about a deploy on a Tuesday " * 8
+BOUND_BYTES = 40 * 1024 * 1024  # a chunk of 500 with its documents; the whole file's rows would take several times more
+ANA = ScopeNames(user="ana")
+
+
+def records() -> Iterator[MemoryRecord]:
+    for number in range(MANY):
+        yield MemoryRecord(
+            content=f"{number} {TEXT}", public_id=f"mem_{number}", user="ana", tags=("a", f"t{number % 7}")
+        )
+
+
+@pytest.fixture
+def writer(owner: Principal) -> Writer:
+    return Writer.of(owner, door="test")
+
+
+def test_ten_thousand_stream_in_and_out(writer: Writer, other_workspace: Workspace) -> None:
+    gc.collect()
+    tracemalloc.start()
+    try:
+        done = import_items(writer=writer, items=records(), format="memoryhub")
+        _, import_peak = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        count = size = 0
+        for piece in export_memories(workspace=writer.workspace, format=find_format("memoryhub")):
+            count, size = count + 1, size + len(piece)
+        _, export_peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert (done.created, done.skipped_count, Memory.objects.count()) == (MANY, 0, MANY)
+    assert count == MANY
+    assert size > 5 * 1024 * 1024
+    assert import_peak < BOUND_BYTES
+    assert export_peak - before < BOUND_BYTES
+
+
+def test_what_went_out_comes_back_the_same(writer: Writer, other_workspace: Workspace) -> None:
+    import_items(writer=writer, items=records(), format="memoryhub")
+    there = Writer.of(command_principal(other_workspace, "move"), door="test")
+    text = "".join(export_memories(workspace=writer.workspace, format=find_format("memoryhub")))
+
+    moved = import_stream(writer=there, stream=io.BytesIO(text.encode()), format="memoryhub")
+    again = "".join(export_memories(workspace=other_workspace, format=find_format("memoryhub")))
+
+    assert (moved.created, moved.deduplicated, moved.conflicts, moved.skipped_count) == (MANY, 0, 0, 0)
+    assert again == text
+    assert len({json.loads(line)["id"] for line in text.splitlines()}) == MANY
+
+
+def test_forgetting_ten_thousand_takes_few_statements_and_one_revert(writer: Writer) -> None:
+    import_items(writer=writer, items=records(), format="memoryhub")
+
+    with CaptureQueriesContext(connection) as queries:
+        done = bulk_edit(writer=writer, wanted=MemoryFilter(scope=ANA), action=BulkAction(forget=True))
+
+    assert (done.matched, done.changed) == (MANY, MANY)
+    assert len([query for query in queries if not query["sql"].startswith("SAVEPOINT")]) < 400
+    assert not Memory.objects.all().out_of_trash().exists()
+    assert done.change_set is not None
+    undone = revert_change_set(writer=writer, change_set_id=done.change_set.public_id)
+    assert (undone.reverted, undone.skipped) == (MANY, [])
