@@ -252,13 +252,18 @@ def _row(miss: Diagnosis) -> MissRow:
 
 
 def _matrix(counts: dict[tuple[str, str], int]) -> dict[str, Any]:
-    """Ours down, theirs across; what is on the diagonal agrees."""
-    names = [name for name in PROVIDER if any(name in pair for pair in counts)]
+    """Ours down, theirs across; what is on the diagonal agrees, and what we could not compare stands apart in the last row."""
+    names = [name for name in PROVIDER if name != findings.NO_BODIES and any(name in pair for pair in counts)]
+    ours_too = [name for name in (*names, findings.NO_BODIES) if name in names or any(name in pair for pair in counts)]
     rows = [
-        (PROVIDER[ours], [{"n": counts.get((ours, theirs), 0), "agrees": ours == theirs} for theirs in names])
-        for ours in names
+        (PROVIDER[ours], [_cell(counts.get((ours, theirs), 0), ours, theirs) for theirs in names]) for ours in ours_too
     ]
     return {"names": [PROVIDER[name] for name in names], "rows": rows}
+
+
+def _cell(count: int, ours: str, theirs: str) -> dict[str, Any]:
+    tone = "is-agreed" if ours == theirs else "is-apart" if count and ours != findings.NO_BODIES else ""
+    return {"n": count, "tone": tone}
 
 
 _COLUMNS = (
