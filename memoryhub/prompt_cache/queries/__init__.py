@@ -3,7 +3,7 @@
 build_report        rows by group, totals, unpriced models: what the API and the CSV show
 summarize_costs     the report page: daily series, comparison with the days before, the dearest groups
 overview_costs      the overview's figures
-sum_unread_writes   writes that nobody read, and their premium; first_byte_times   what the cache saves in waiting
+sum_waste           writes that nobody read, and their premium; and what the cache saves in waiting
 list_prices         the price book, with the workspace's own entries marked
 list_records        the requests of a session or a chain, newest or oldest first
 """
@@ -21,13 +21,12 @@ from memoryhub.prompt_cache.queries.report import (
     summarize_costs,
 )
 from memoryhub.prompt_cache.queries.sums import GROUPS, Span, Sums, UnpricedModel
-from memoryhub.prompt_cache.queries.waste import FirstByteTimes, UnreadWrites, first_byte_times, sum_unread_writes
+from memoryhub.prompt_cache.queries.waste import Waste, sum_waste
 
 __all__ = [
     "GROUPS",
     "CostSummary",
     "DayCosts",
-    "FirstByteTimes",
     "ListedPrice",
     "PeriodFigures",
     "Report",
@@ -35,9 +34,8 @@ __all__ = [
     "Span",
     "Sums",
     "UnpricedModel",
-    "UnreadWrites",
+    "Waste",
     "build_report",
-    "first_byte_times",
     "latest_record_at",
     "list_known_models",
     "list_prices",
@@ -45,6 +43,6 @@ __all__ = [
     "list_unpriced_models",
     "overview_costs",
     "price_book_version",
-    "sum_unread_writes",
+    "sum_waste",
     "summarize_costs",
 ]
