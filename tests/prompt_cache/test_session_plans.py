@@ -88,3 +88,14 @@ def test_a_replay_that_does_not_explain_the_bill_is_left_out(workspace: Workspac
 
     assert not SessionPlan.objects.get().well_replayed
     assert sum_regret(workspace, DAYS).sessions == 0
+
+
+def test_a_session_that_nobody_can_price_is_looked_at_once(workspace: Workspace) -> None:
+    uncached(workspace, "s1", 100_000)
+    one = UsageReport(
+        message_id="odd", model="claude-who-knows", session="s1", started_at=TEN, usage={"input_tokens": 9}
+    )
+    record_reports(workspace=workspace, reports=[one])
+
+    assert [plan_sessions(workspace=workspace) for _ in range(2)] == [1, 0]
+    assert not SessionPlan.objects.get().well_replayed

@@ -91,16 +91,15 @@ def plan_sessions(*, workspace: Workspace) -> int:
             replayed = replay_session(workspace, session=use.session, plans=PLANS)
         except UnknownSessionError:
             continue
-        done += _store_plan(workspace, use, replayed.simulation, cut=replayed.requests >= MOST_RECORDS)
+        _store_plan(workspace, use, replayed.simulation, cut=replayed.requests >= MOST_RECORDS)
+        done += 1
     return done
 
 
-def _store_plan(workspace: Workspace, use: SessionUse, simulation: Simulation, *, cut: bool) -> bool:
+def _store_plan(workspace: Workspace, use: SessionUse, simulation: Simulation, *, cut: bool) -> None:
+    """Note what a session was found to cost; also that it can't be compared, or it would be looked at for ever."""
     priced = {one.plan: one.cost_pico for one in simulation.replays if one.cost_pico is not None}
-    actual = priced.get("actual")
-    if actual is None:
-        return False
-    best = min(priced, key=lambda plan: (priced[plan], plan != "actual"))
+    best = min(priced, key=lambda plan: (priced[plan], plan != "actual"), default="")
     error = simulation.calibration_error
     SessionPlan.objects.update_or_create(
         workspace=workspace,
@@ -110,12 +109,11 @@ def _store_plan(workspace: Workspace, use: SessionUse, simulation: Simulation, *
             "requests": use.requests,
             "cost_pico": use.cost_pico,
             "best_plan": best,
-            "actual_pico": actual,
-            "best_pico": priced[best],
-            "well_replayed": error is not None and error <= GOOD_CALIBRATION and not cut,
+            "actual_pico": priced.get("actual", 0),
+            "best_pico": priced[best] if "actual" in priced else 0,
+            "well_replayed": "actual" in priced and error is not None and error <= GOOD_CALIBRATION and not cut,
         },
     )
-    return True
 
 
 def forget_findings(*, workspace: Workspace, before: date) -> None:
