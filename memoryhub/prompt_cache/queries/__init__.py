@@ -5,11 +5,17 @@ summarize_costs     the report page: daily series, comparison with the days befo
 overview_costs      the overview's figures
 sum_waste           writes that nobody read, and their premium; and what the cache saves in waiting
 list_prices         the price book, with the workspace's own entries marked
-list_records        the requests of a session or a chain, newest or oldest first
+list_requests       the requests behind the sums, one by one; get_request, list_billed_parts   one of them, line by line
 """
 
 from memoryhub.prompt_cache.queries.prices import ListedPrice, list_known_models, list_prices, price_book_version
-from memoryhub.prompt_cache.queries.records import latest_record_at, list_records, list_unpriced_models
+from memoryhub.prompt_cache.queries.records import (
+    get_request,
+    latest_record_at,
+    list_billed_parts,
+    list_requests,
+    list_unpriced_models,
+)
 from memoryhub.prompt_cache.queries.report import (
     CostSummary,
     DayCosts,
@@ -36,10 +42,12 @@ __all__ = [
     "UnpricedModel",
     "Waste",
     "build_report",
+    "get_request",
     "latest_record_at",
+    "list_billed_parts",
     "list_known_models",
     "list_prices",
-    "list_records",
+    "list_requests",
     "list_unpriced_models",
     "overview_costs",
     "price_book_version",
