@@ -78,7 +78,7 @@ def report(request: MemberRequest) -> HttpResponse:
         limit=GROUPS_SHOWN,
     )
     compare = request.GET.get("compare") != "none"
-    before = report_changes.groups_before(workspace, days, group, compare=compare)
+    before = report_changes.groups_before(workspace, days, group, compare=compare and not summary.previous.is_empty)
     context = {"days": days, **_breakdown(request, summary, group, before)}
     if wants_part(request) and request.htmx.target == "breakdown":
         return render(request, "prompt_cache/report.html#breakdown", context)

@@ -59,7 +59,7 @@ def find(workspace: Workspace, days: DayRange) -> Findings:
 
 def _advice(one: CauseSum, days: DayRange) -> Advice:
     href = f"{reverse('doctor')}?cause={one.cause}&from={days.first.isoformat()}&to={days.last.isoformat()}"
-    count = _("%(n)s misses") % {"n": formats.count(one.count)}
+    count = ngettext("%(n)s miss", "%(n)s misses", one.count) % {"n": formats.count(one.count)}
     return Advice(cause_name(one.cause), _(fix_for(one.cause, None, None, None)), count, one.missed_usd, href)
 
 

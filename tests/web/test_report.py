@@ -204,3 +204,4 @@ def test_each_group_says_how_much_dearer_it_became(viewer: Client, workspace: Wo
     assert '<td class="mh-num mh-down">+$0.0900</td>' in page
     assert "Change</th>" not in _page(viewer, "?range=7d&by=project&compare=none")
     assert "Change</th>" not in _page(viewer, "?range=7d&by=session")
+    assert "Change</th>" not in _page(viewer, "?from=2026-11-18&to=2026-11-18&by=project")  # nothing before
