@@ -53,26 +53,30 @@ def identify(request: HttpRequest) -> Principal | None:
 
 
 class HubAuth(AuthBase):
-    """Lets a request pass that holds one scope, or with None every known caller."""
+    """Lets a request pass that holds one scope (or the other one, where there is one), or with None every known caller."""
 
     openapi_type = "http"
     openapi_scheme = "bearer"
     openapi_description = "A key of this hub, `mh_...`."
 
-    def __init__(self, scope: str | None) -> None:
+    def __init__(self, scope: str | None, other: str | None = None) -> None:
         super().__init__()
         self.scope = scope
+        self.other = other
 
     def __call__(self, request: HttpRequest) -> Principal:
         principal = identify(request)
         if principal is None:
             raise errors.Unauthenticated("Send a key as `Authorization: Bearer mh_...`.")
-        if self.scope and not principal.allows(self.scope):
+        if self.scope and not principal.allows(self.scope) and not (self.other and principal.allows(self.other)):
             raise MissingScope(f"This needs the scope {self.scope}.")
         request.principal = principal  # type: ignore[attr-defined]
         return principal
 
 
-def requires(scope: str | None) -> HubAuth:
-    """Return the `auth=` of an operation that needs this scope; None is for what every known caller may do."""
-    return HubAuth(scope)
+def requires(scope: str | None, *, other: str | None = None) -> HubAuth:
+    """Return the `auth=` of an operation that needs this scope; None is for what every known caller may do.
+
+    `other` opens the door for a second scope as well; which of the two it takes is then decided behind the door.
+    """
+    return HubAuth(scope, other)

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 from ninja import Query, Router
 
 from memoryhub.api.auth import ApiRequest, requires
-from memoryhub.api.memories import writer_of
 from memoryhub.api.pagination import Cursor, Limit, page
-from memoryhub.api.schemas.changes import ChangeSetOut, ChangeSetPage, RevertIn, RevertOut
+from memoryhub.api.schemas.changes import ChangeSetOut, ChangeSetPage, RepricedByRevertOut, RevertIn, RevertOut
 from memoryhub.api.schemas.memories import ShortText
 from memoryhub.api.schemas.memory_care import SkippedOut
-from memoryhub.long_term_memory import queries, services
+from memoryhub.flows.reverting import take_back
+from memoryhub.long_term_memory import queries
 
 router = Router(tags=["Changes"])
 
@@ -33,17 +33,22 @@ def list_changes(
 
 @router.post(
     "/changes/{change_set_id}/revert",
-    auth=requires("memories:write"),
+    auth=requires("memories:write", other="usage:write"),
     response=RevertOut,
     operation_id="revertChangeSet",
     summary="Take a change set back",
 )
 def revert_change_set(request: ApiRequest, change_set_id: str, body: RevertIn | None = None) -> Any:
-    """A change set of its own. Memories that changed since are listed and left alone, unless `force` is set."""
+    """A change set of its own. What changed since is listed and left alone, unless `force` is set.
+
+    Change sets of prices need `usage:write` instead; their records are priced anew, and `repriced` says what that does.
+    """
     asked = body or RevertIn()
-    result = services.revert_change_set(
-        writer=writer_of(request, asked.reason),
+    result = take_back(
+        principal=request.principal,
         change_set_id=change_set_id,
+        door="rest",
+        reason=asked.reason,
         force=asked.force,
         dry_run=asked.dry_run,
     )
@@ -52,4 +57,5 @@ def revert_change_set(request: ApiRequest, change_set_id: str, body: RevertIn | 
         skipped=[SkippedOut(**row) for row in result.skipped],
         change_set=result.change_set.public_id if result.change_set else None,
         dry_run=asked.dry_run,
+        repriced=RepricedByRevertOut.of(result.repricing) if result.repricing else None,
     )

@@ -20,6 +20,7 @@ HANDLERS: dict[str, Handler] = {
     "embed_memories": memories.run_embedding,
     "erase": memories.run_erase,
     "extract": memories.run_extraction,
+    "find_out": ledger.run_findings,
     "forget_bodies": doctor.run_forgetting,
     "housekeeping": housekeeping.run,
     memory_uploads.JOB_KIND: memory_uploads.run_import_job,

@@ -28,6 +28,7 @@ SCHEDULE = (
     Due("housekeeping", HOUR, per_workspace=False),
     Due("backup", DAY, per_workspace=False),
     Due("tend_ledger", HOUR),
+    Due("find_out", 10 * MINUTE),
     Due("forget_bodies", 5 * MINUTE, per_workspace=False),
     Due("decay", DAY),
     Due("sweep_tool_results", 5 * MINUTE, per_workspace=False),

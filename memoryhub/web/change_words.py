@@ -53,6 +53,7 @@ ACTIONS: dict[str, Any] = {
 DOORS: dict[str, Any] = {
     "web": gettext_lazy("web page"),
     "api": gettext_lazy("API"),
+    "rest": gettext_lazy("API"),
     "mcp": gettext_lazy("MCP"),
     "stores": gettext_lazy("memory stores"),
     "tool": gettext_lazy("memory tool"),

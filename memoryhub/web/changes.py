@@ -14,16 +14,17 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.audit import queries
 from memoryhub.audit.models import AuditEvent, ChangeSet
+from memoryhub.common import errors
+from memoryhub.flows.reverting import take_back
 from memoryhub.long_term_memory.domain.duplicates import DiffPart
 from memoryhub.long_term_memory.models import Operation
 from memoryhub.long_term_memory.queries.changes import ChangedMemory, list_changed_memories
-from memoryhub.long_term_memory.services.reverting import revert_change_set
-from memoryhub.long_term_memory.services.writer import Writer
 from memoryhub.web import formats, paging
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.change_words import actor_label, describe_action, door_label
 from memoryhub.web.memory_rows import clip
 from memoryhub.web.memory_versions import ChangedFact, compare, list_facts_changed
+from memoryhub.web.price_changes import ask_before, price_rows
 
 MEMORIES_SHOWN = 50
 EXCERPT_CHARACTERS = 400
@@ -138,14 +139,16 @@ def change(request: MemberRequest, public_id: str) -> HttpResponse:
     events = (
         queries.list_events(request.principal.workspace).filter(change_set=change_set).order_by("id")[:MEMORIES_SHOWN]
     )
-    row = _row(change_set)
+    row, prices = _row(change_set), price_rows(change_set)
+    needed = ("admin",) if prices else ("editor", "admin")
     context = {
         "change": row,
+        "prices": prices,
         "memories": [_memory_change(changed) for changed in memories[:MEMORIES_SHOWN]],
         "more": len(memories) > MEMORIES_SHOWN,
         "shown": MEMORIES_SHOWN,
         "events": [_event_row(event) for event in events],
-        "can_revert": bool(memories) and not row.reverted_by and request.principal.role in ("editor", "admin"),
+        "can_revert": bool(memories or prices) and not row.reverted_by and request.principal.role in needed,
     }
     return render(request, "hub/change.html", context)
 
@@ -153,9 +156,22 @@ def change(request: MemberRequest, public_id: str) -> HttpResponse:
 @require_POST
 @member("editor")
 def revert(request: MemberRequest, public_id: str) -> HttpResponse:
-    """Take a change set back; rows that changed since are left alone and counted."""
-    writer = Writer.of(request.principal, door="web", reason=request.POST.get("reason", "")[:500])
-    outcome = revert_change_set(writer=writer, change_set_id=public_id, force=request.POST.get("force") == "1")
+    """Take a change set back; rows that changed since are left alone and counted. Of prices a preview comes first."""
+    principal = request.principal
+    prices = bool(price_rows(queries.get_change_set(principal.workspace, public_id)))
+    if prices and principal.role != "admin":
+        raise errors.Forbidden(_("Only admins of this workspace may do this."))
+    asks = prices and request.POST.get("confirmed") != "1"
+    outcome = take_back(
+        principal=principal,
+        change_set_id=public_id,
+        door="web",
+        reason=request.POST.get("reason", "")[:500],
+        force=request.POST.get("force") == "1",
+        dry_run=asks,
+    )
+    if asks:
+        return ask_before(request, public_id, outcome)
     text = ngettext("%(n)s row is back as it was.", "%(n)s rows are back as they were.", outcome.reverted)
     messages.success(request, text % {"n": formats.count(outcome.reverted)})
     if outcome.skipped:

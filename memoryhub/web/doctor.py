@@ -20,6 +20,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.common import errors
 from memoryhub.prompt_cache.domain import money
+from memoryhub.prompt_cache.domain.validator import Finding
 from memoryhub.prompt_cache.models import Diagnosis
 from memoryhub.prompt_cache.queries import Span, checks, findings
 from memoryhub.prompt_cache.queries.miss_causes import CauseSum, sum_misses_by_cause
@@ -145,9 +146,13 @@ def _checked(workspace: Workspace, pasted: dict[str, Any]) -> dict[str, Any]:
     previous, current = pasted["previous"], pasted["current"]
     found = checks.check_request(workspace, current)
     groups = [
-        (_("Errors: the provider refuses the request"), "bad", [one for one in found if one.level == "error"]),
-        (_("Warnings: it will not be cached as meant"), "warn", [one for one in found if one.level == "warning"]),
-        (_("Advice"), "", [one for one in found if one.level == "advice"]),
+        (_("Errors: the provider refuses the request"), "bad", [_said(one) for one in found if one.level == "error"]),
+        (
+            _("Warnings: it will not be cached as meant"),
+            "warn",
+            [_said(one) for one in found if one.level == "warning"],
+        ),
+        (_("Advice"), "", [_said(one) for one in found if one.level == "advice"]),
     ]
     context: dict[str, Any] = {"checked": True, "groups": [group for group in groups if group[2]]}
     if previous is not None:
@@ -164,6 +169,12 @@ def _checked(workspace: Workspace, pasted: dict[str, Any]) -> dict[str, Any]:
         context["also"] = [cause_name(cause) for cause in answer.also]
         context["provider"] = PROVIDER.get(answer.provider_reason or "", answer.provider_reason or "")
     return context
+
+
+def _said(finding: Finding) -> dict[str, Any]:
+    """Return a finding in the viewer's language; its code and path are the same everywhere."""
+    text = _(finding.sentence) % finding.values
+    return {"code": finding.code, "path": finding.path, "text": text, "excerpt": finding.facts.get("excerpt", "")}
 
 
 def _cost() -> Any:
@@ -252,13 +263,18 @@ def _row(miss: Diagnosis) -> MissRow:
 
 
 def _matrix(counts: dict[tuple[str, str], int]) -> dict[str, Any]:
-    """Ours down, theirs across; what is on the diagonal agrees."""
-    names = [name for name in PROVIDER if any(name in pair for pair in counts)]
+    """Ours down, theirs across; what is on the diagonal agrees, and what we could not compare stands apart in the last row."""
+    names = [name for name in PROVIDER if name != findings.NO_BODIES and any(name in pair for pair in counts)]
+    ours_too = [name for name in (*names, findings.NO_BODIES) if name in names or any(name in pair for pair in counts)]
     rows = [
-        (PROVIDER[ours], [{"n": counts.get((ours, theirs), 0), "agrees": ours == theirs} for theirs in names])
-        for ours in names
+        (PROVIDER[ours], [_cell(counts.get((ours, theirs), 0), ours, theirs) for theirs in names]) for ours in ours_too
     ]
     return {"names": [PROVIDER[name] for name in names], "rows": rows}
+
+
+def _cell(count: int, ours: str, theirs: str) -> dict[str, Any]:
+    tone = "is-agreed" if ours == theirs else "is-apart" if count and ours != findings.NO_BODIES else ""
+    return {"n": count, "tone": tone}
 
 
 _COLUMNS = (

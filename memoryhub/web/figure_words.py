@@ -65,6 +65,25 @@ def definitions() -> list[Definition]:
             "",
         ),
         Definition(
+            "regret",
+            _("Another plan would save"),
+            _(
+                "Each session is replayed under six caching plans; this is what its requests cost more than under its "
+                "cheapest plan. Sessions whose replay does not explain their bill are left out."
+            ),
+            "actual − min(none, auto-5m, 1h, mixed, keepalive, actual)",
+        ),
+        Definition(
+            "first_byte",
+            _("First byte on a hit"),
+            _(
+                "The median time from the start of a request to its first byte, for requests that read the cache; "
+                "beside it the same for those that did not. It is known of requests that went through the proxy "
+                "or a tracked client."
+            ),
+            "",
+        ),
+        Definition(
             "tokens",
             _("Tokens by kind"),
             _(

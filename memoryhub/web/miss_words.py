@@ -43,6 +43,7 @@ PROVIDER: dict[str, Any] = {
     "previous_message_not_found": _("Previous message not found"),
     "unavailable": _("Unavailable"),
     "no_change": _("No change"),
+    "no_bodies": _("The request was not sent along"),
 }
 PLANS: dict[str, tuple[Any, Any]] = {
     "none": (_("No caching"), _("every token at its plain price")),

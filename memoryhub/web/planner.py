@@ -15,6 +15,7 @@ from memoryhub.common import errors
 from memoryhub.prompt_cache.domain import money
 from memoryhub.prompt_cache.domain.simulator import PLANS, Replay
 from memoryhub.prompt_cache.queries import checks, replays
+from memoryhub.prompt_cache.queries.plans import GOOD_CALIBRATION
 from memoryhub.web import formats
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.forms.requests import PlanForm
@@ -22,7 +23,6 @@ from memoryhub.web.miss_words import BASES
 from memoryhub.web.miss_words import PLANS as PLAN_WORDS
 from memoryhub.web.paging import url_with
 
-GOOD_CALIBRATION = 0.02  # up to here the replay explains the bill
 RECENT_SESSIONS = 30
 
 

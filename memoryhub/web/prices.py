@@ -40,19 +40,26 @@ class PriceRow:
     correct_url: str
 
 
-def _rate(pico: int) -> str:
+def rate_text(pico: int) -> str:
+    """Return a rate in dollars per million tokens."""
     dollars = Decimal(pico).scaleb(-6).normalize()
     places = max(2, -int(dollars.as_tuple().exponent))
     return f"${dollars:,.{places}f}"
 
 
-def _span(valid_from: date | None, valid_until: date | None) -> str:
+def span_text(valid_from: date | None, valid_until: date | None) -> str:
+    """Return when a price holds, in words."""
     start = valid_from if valid_from and valid_from.year > 2000 else None
     if start and valid_until:
         return f"{formats.day(start)} – {formats.day(valid_until)}"
     if start:
         return _("from %(day)s") % {"day": formats.day(start)}
     return _("until %(day)s") % {"day": formats.day(valid_until)} if valid_until else _("always")
+
+
+def above_text(prompt_tokens: int) -> str:
+    """Return from which prompt size a price holds, in words; nothing for all of them."""
+    return _("prompts above %(n)s") % {"n": formats.tokens(prompt_tokens)} if prompt_tokens else ""
 
 
 def _rows(listed: list[ListedPrice], today: date) -> list[PriceRow]:
@@ -70,18 +77,13 @@ def _rows(listed: list[ListedPrice], today: date) -> list[PriceRow]:
             state, tone = (
                 (_("list price, yours counts"), "") if entry.model in overridden else (_("list price"), "good")
             )
-        above = (
-            _("prompts above %(n)s") % {"n": formats.tokens(entry.prompt_tokens_above)}
-            if entry.prompt_tokens_above
-            else ""
-        )
         rows.append(
             PriceRow(
                 model=entry.model,
                 first_of_model=not rows or rows[-1].model != entry.model,
-                span=_span(entry.valid_from, entry.valid_until),
-                above=above,
-                rates=[_rate(getattr(entry.rates, name)) for name in _RATES],
+                span=span_text(entry.valid_from, entry.valid_until),
+                above=above_text(entry.prompt_tokens_above),
+                rates=[rate_text(getattr(entry.rates, name)) for name in _RATES],
                 state=state,
                 tone=tone,
                 note=price.note,
@@ -129,7 +131,7 @@ def set_price(request: MemberRequest) -> HttpResponse:
     except BadPriceError as error:
         form.add_error(None, error.detail)
         return _show(request, form, status=422)
-    messages.success(request, f"{_('The price is stored.')} {_effect(result)}")
+    messages.success(request, f"{_('The price is stored.')} {effect_text(result)}")
     return redirect("prices")
 
 
@@ -150,11 +152,12 @@ def drop_price(request: MemberRequest, price_id: int) -> HttpResponse:
         }
         return render(request, "confirm.html", context)
     result = remove_price(workspace=principal.workspace, actor=principal.actor, price_id=price_id, door="web")
-    messages.success(request, f"{_('The price is removed.')} {_effect(result)}")
+    messages.success(request, f"{_('The price is removed.')} {effect_text(result)}")
     return redirect("prices")
 
 
-def _effect(result: Repricing) -> str:
+def effect_text(result: Repricing) -> str:
+    """Return what new prices do to the ledger, in words."""
     if not result.records:
         return _("No record changes its amount.")
     records = ngettext("%(n)s record changes:", "%(n)s records change:", result.records) % {
@@ -184,6 +187,6 @@ def _show(
         "model": model,
         "form": form,
         "is_admin": request.principal.role == "admin",
-        "preview": _effect(preview) if preview else "",
+        "preview": effect_text(preview) if preview else "",
     }
     return render(request, "prompt_cache/prices.html", context, status=status)

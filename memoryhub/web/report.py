@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -12,14 +13,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
-from memoryhub.prompt_cache.queries import CostSummary, Sums, summarize_costs
-from memoryhub.web import formats, report_findings
+from memoryhub.prompt_cache.queries import CostSummary, Span, Sums, summarize_costs
+from memoryhub.prompt_cache.queries.sums import sum_usage
+from memoryhub.web import formats, report_changes, report_findings
 from memoryhub.web.access import MemberRequest, known_zone, member
 from memoryhub.web.charts import costs, spark
 from memoryhub.web.htmx import wants_part
 from memoryhub.web.paging import url_with
 from memoryhub.web.ranges import DEFAULT_PRESET, PRESETS, DayRange, read_range
+from memoryhub.web.report_changes import GroupsBefore
 from memoryhub.web.templatetags.hub import last_segment
+from memoryhub.workspaces.models import Workspace
 
 GROUPS: dict[str, Any] = {
     "model": gettext_lazy("Model"),
@@ -53,6 +57,9 @@ class GroupRow:
     share: float
     share_text: str
     sums: Sums
+    change: str
+    change_tone: str
+    requests_url: str
 
 
 @require_GET
@@ -70,13 +77,15 @@ def report(request: MemberRequest) -> HttpResponse:
         sessions=group == "session",
         limit=GROUPS_SHOWN,
     )
-    context = {"days": days, **_breakdown(request, summary, group)}
+    compare = request.GET.get("compare") != "none"
+    before = report_changes.groups_before(workspace, days, group, compare=compare and not summary.previous.is_empty)
+    context = {"days": days, **_breakdown(request, summary, group, before)}
     if wants_part(request) and request.htmx.target == "breakdown":
         return render(request, "prompt_cache/report.html#breakdown", context)
     findings = report_findings.find(workspace, days)
-    compare = request.GET.get("compare") != "none"
     context |= {
         "summary": summary,
+        "change": _change(workspace, days, summary, before, group) if compare else None,
         "kpis": _figures(summary, compare) + [Kpi(*figure) for figure in findings.figures],
         "charts": [costs.saving_chart(summary), costs.hit_rate_chart(summary), costs.tokens_chart(summary)]
         + ([costs.misses_chart(findings.misses)] if findings.misses else []),
@@ -136,25 +145,45 @@ def _hit_rate(now: Sums, before: Sums, series: list[Sums], compare: bool) -> Kpi
     )
 
 
-def _breakdown(request: MemberRequest, summary: CostSummary, group: str) -> dict[str, Any]:
+def _change(
+    workspace: Workspace, days: DayRange, summary: CostSummary, before: GroupsBefore, group: str
+) -> report_changes.Change:
+    """What changed and why; groups are compared over all of them, not only the dearest that are shown."""
+    if before.sums is None:
+        return report_changes.explain(summary, {}, before, str)
+    span = Span(days.first, days.last, ZoneInfo(days.zone))
+    now = {name: sums for (name,), sums in sum_usage(workspace, span, [group]).items()}
+    return report_changes.explain(summary, now, before, lambda name: _group_name(group, name))
+
+
+def _group_name(group: str, name: str) -> str:
+    return (last_segment(name) if group == "project" else name) or _("not said")
+
+
+def _breakdown(request: MemberRequest, summary: CostSummary, group: str, before: GroupsBefore) -> dict[str, Any]:
     found: list[tuple[str, Sums]] = getattr(summary, f"by_{group}")
     total = summary.totals.cost_pico or 1
     rows = [
         GroupRow(
-            name=(last_segment(name) if group == "project" else name) or _("not said"),
+            name=_group_name(group, name),
             full_name=name,
             href=_drill_down(group, name),
             share=max(0.0, min(1.0, sums.cost_pico / total)),
             share_text=formats.percent(Decimal(sums.cost_pico) / total),
             sums=sums,
+            change=change,
+            change_tone=tone,
+            requests_url=_requests_url(summary, group, name),
         )
         for name, sums in found
+        for change, tone in [before.difference(name, sums)]
     ]
     tabs = [
         (url_with(request, by=None if key == "model" else key), label, key == group) for key, label in GROUPS.items()
     ]
     return {
         "groups": rows,
+        "compares": before.sums is not None,
         "group_tabs": tabs,
         "group_label": GROUPS[group],
         "groups_shown": GROUPS_SHOWN,
@@ -170,6 +199,14 @@ def _csv_url(summary: CostSummary, group: str) -> str:
         "format": "csv",
     }
     return f"/api/v1/prompt-cache/report?{urlencode({**query, 'group_by': group})}"
+
+
+def _requests_url(summary: CostSummary, group: str, name: str) -> str:
+    """The address of the single requests behind a group; none where it has no name."""
+    if not name:
+        return ""
+    days = {"from": summary.first.isoformat(), "to": summary.last.isoformat(), "tz": summary.time_zone}
+    return f"{reverse('requests')}?{urlencode({group: name, **days})}"
 
 
 def _drill_down(group: str, name: str) -> str:

@@ -1,6 +1,7 @@
 """The search bench: what a recall would return and why, why one memory is missing, and the weights to try."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,18 +10,19 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import push_url
 
 from memoryhub.common import clock, errors
 from memoryhub.long_term_memory.domain.ranking import Weights
 from memoryhub.long_term_memory.domain.scoping import ScopeNames
+from memoryhub.long_term_memory.models import Kind, MemoryState
 from memoryhub.long_term_memory.queries import memories as queries
 from memoryhub.long_term_memory.queries import recall
 from memoryhub.long_term_memory.search.request import SearchRequest
 from memoryhub.long_term_memory.services.recalling import save_default_weights
-from memoryhub.web import memory_rows
+from memoryhub.web import formats, memory_rows
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.htmx import wants_part
 from memoryhub.web.memory_actions import writer_of
@@ -51,6 +53,17 @@ STEPS: dict[str, Any] = {
     "candidates": gettext_lazy("It has no word in common with the query, and its meaning is too far away."),
     "rank": gettext_lazy("It is found, but others rank higher than the number of results asked for."),
     "returned": gettext_lazy("It is among the results."),
+}
+# Values in the sentence that says why a memory is missing, in people's words.
+WHY_WORDS: dict[str, dict[Any, Any]] = {
+    "name": {
+        "agent": gettext_lazy("the agent"),
+        "user": gettext_lazy("the user"),
+        "project": gettext_lazy("the project"),
+    },
+    "has": {"none": pgettext_lazy("a scope of a memory", "none")},
+    "state": {str(state): state.label for state in MemoryState},
+    "kind": {str(kind): kind.label for kind in Kind},
 }
 NOTES = {
     "embedder_unavailable": gettext_lazy("The embedder does not answer: this was found by words only, not by meaning."),
@@ -202,11 +215,20 @@ def _why(request: MemberRequest, bench: Bench) -> dict[str, Any]:
         "excerpt": memory_rows.clip(memory.content, 200),
         "step": answer.step,
         "words": STEPS.get(answer.step, answer.step),
-        "detail": answer.detail,
+        "detail": _(answer.sentence) % {name: _worded(name, value) for name, value in answer.values.items()},
         "rank": answer.rank,
         "good": answer.step == "returned",
         "bar": bar_of(answer.parts, bench.weights, PARTS) if answer.parts else None,
     }
+
+
+def _worded(name: str, value: Any) -> Any:
+    """Return a value of such a sentence as people read it."""
+    if isinstance(value, datetime):
+        return formats.when(value)
+    if name == "states":
+        return ", ".join(str(_worded("state", one)) for one in str(value).split(", "))
+    return WHY_WORDS.get(name, {}).get(value, value)
 
 
 @require_POST

@@ -13,13 +13,16 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from tests.bench.refresh_vs_ccusage import install_ccusage
 from tests.bench.throwaway import show, throwaway_hub
+from tests.bench.transcripts import write_transcripts
 
+WEEK_MEGABYTES = 10
 PACKAGES = ("litellm==1.110.2", "tokenbill==0.2.0")
 # Which of our rules a difference comes from; a case that differs and is not named here is a fault.
 WHY = {
@@ -74,11 +77,10 @@ def fetch_packages(folder: Path) -> tuple[dict[str, Any], Path]:
     return prices, tokenbill
 
 
-def compare_cases(folder: Path, ccusage: list[str], tokenbill: Path, prices: dict[str, Any]) -> Any:
-    from memoryhub.flows.import_transcripts import import_transcripts
-    from memoryhub.prompt_cache.models import UsageRecord
-    from memoryhub.prompt_cache.queries import build_report
-    from memoryhub.workspaces.services import create_workspace
+def compare_cases(
+    folder: Path, ccusage: list[str], tokenbill: Path, prices: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """One row per case of the cost tests, and one for a folder as large as a team's week."""
     from tests.flows.test_import_transcripts_costs import CASES
     from tests.flows.transcript_makers import write_file
 
@@ -86,26 +88,39 @@ def compare_cases(folder: Path, ccusage: list[str], tokenbill: Path, prices: dic
         claude = folder / f"case-{number}"
         for stem, lines in files.items():
             write_file(claude / "projects" / "p" / f"{stem}.jsonl", *lines)
-        home = create_workspace(name=f"case-{number}")
-        import_transcripts(workspace=home, paths=[claude], usage_only=True)
-        report = build_report(home)
-        records = list(UsageRecord.objects.of(home))
-        ours = {"usd": report.totals.cost_usd, "tokens": sum(one.prompt_tokens + one.output_tokens for one in records)}
-        theirs = {
-            "tokenbill_usd": tokenbill_total(tokenbill, claude, folder),
-            "litellm_usd": sum((litellm_cost(prices, one) for one in records), Decimal(0)),
-            "ccusage_tokens": ccusage_tokens(ccusage, claude),
-        }
-        same = (
-            theirs["tokenbill_usd"] == theirs["litellm_usd"] == ours["usd"]
-            and theirs["ccusage_tokens"] == ours["tokens"]
-        )
-        yield {
-            "case": name,
-            **{key: plain(value) for key, value in (*ours.items(), *theirs.items())},
-            "same": same,
-            "why": "" if same else WHY.get(name, ""),
-        }
+        yield compare_folder(name, claude, folder, ccusage, tokenbill, prices)
+    claude = folder / "week"
+    write_transcripts(claude / "projects", megabytes=WEEK_MEGABYTES, files=20)
+    yield compare_folder("twenty sessions", claude, folder, ccusage, tokenbill, prices)
+
+
+def compare_folder(
+    name: str, claude: Path, folder: Path, ccusage: list[str], tokenbill: Path, prices: dict[str, Any]
+) -> dict[str, Any]:
+    from memoryhub.flows.import_transcripts import import_transcripts
+    from memoryhub.prompt_cache.models import UsageRecord
+    from memoryhub.prompt_cache.queries import build_report
+    from memoryhub.workspaces.services import create_workspace
+
+    home = create_workspace(name=claude.name)
+    import_transcripts(workspace=home, paths=[claude], usage_only=True)
+    report = build_report(home)
+    records = list(UsageRecord.objects.of(home))
+    ours = {"usd": report.totals.cost_usd, "tokens": sum(one.prompt_tokens + one.output_tokens for one in records)}
+    theirs = {
+        "tokenbill_usd": tokenbill_total(tokenbill, claude, folder),
+        "litellm_usd": sum((litellm_cost(prices, one) for one in records), Decimal(0)),
+        "ccusage_tokens": ccusage_tokens(ccusage, claude),
+    }
+    same = (
+        theirs["tokenbill_usd"] == theirs["litellm_usd"] == ours["usd"] and theirs["ccusage_tokens"] == ours["tokens"]
+    )
+    return {
+        "case": name,
+        **{key: plain(value) for key, value in (*ours.items(), *theirs.items())},
+        "same": same,
+        "why": "" if same else WHY.get(name, ""),
+    }
 
 
 def plain(value: Any) -> Any:

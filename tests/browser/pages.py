@@ -8,6 +8,7 @@ PATHS = (
     "/",
     "/report",
     "/report/import",
+    "/requests",
     "/doctor",
     "/planner",
     "/prices",
@@ -36,6 +37,7 @@ PATHS = (
 OF_ONE_ROW = (
     ("/memories", "a[data-open-row]"),
     ("/sessions", "a[data-open-row]"),
+    ("/requests", "a[data-open-row]"),
     ("/changes", "a[data-open-row]"),
     ("/jobs", "a[data-open-row]"),
 )

@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 
+from memoryhub.audit.models import ChangeSet
 from memoryhub.prompt_cache.models import Price, UsageRecord
 from memoryhub.workspaces.models import Workspace
 from tests.web.test_report import make_usage
@@ -79,4 +80,37 @@ def test_a_price_of_another_workspace_is_out_of_reach(admin: Client, stranger: C
     admin.post("/prices/new", {**PRICE, "action": "save"})
 
     assert stranger.post(f"/prices/{Price.objects.get().pk}/remove").status_code == 404
+    assert Price.objects.exists()
+
+
+def last_change() -> str:
+    return ChangeSet.objects.latest("pk").public_id
+
+
+def test_a_change_of_prices_is_shown_and_taken_back_after_a_preview(admin: Client, workspace: Workspace) -> None:
+    make_usage(workspace, 27, model="claude-zeta-9")
+    admin.post("/prices/new", {**PRICE, "action": "save"})
+    admin.post("/prices/new", {**PRICE, "input_usd": "5", "action": "save"})
+    change = last_change()
+
+    page = admin.get(f"/changes/{change}").content.decode()
+    question = admin.post(f"/changes/{change}/revert").content.decode()
+
+    assert "<del>$4.00</del> <ins>$5.00</ins>" in page
+    assert "1 price goes back to what it was. 1 record changes: $0.13 → $0.11" in question
+    assert Price.objects.get().input_rate == 5_000_000
+    admin.post(f"/changes/{change}/revert", {"confirmed": "1"})
+    assert Price.objects.get().input_rate == 4_000_000
+    assert UsageRecord.objects.get().cost_pico == 110_000_000_000
+    assert "Revert this change" not in admin.get(f"/changes/{change}").content.decode()
+    assert "Revert this change" in admin.get(f"/changes/{last_change()}").content.decode()
+
+
+def test_only_admins_take_prices_back(admin: Client, editor: Client, stranger: Client, workspace: Workspace) -> None:
+    admin.post("/prices/new", {**PRICE, "action": "save"})
+    change = last_change()
+
+    assert "Revert this change" not in editor.get(f"/changes/{change}").content.decode()
+    assert editor.post(f"/changes/{change}/revert", {"confirmed": "1"}).status_code == 403
+    assert stranger.post(f"/changes/{change}/revert", {"confirmed": "1"}).status_code == 404
     assert Price.objects.exists()

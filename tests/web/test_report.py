@@ -170,3 +170,38 @@ def test_a_negative_saving_is_shown_as_such(viewer: Client, workspace: Workspace
     make_usage(workspace, 27, usage={**wasted, "cache_creation": {"ephemeral_1h_input_tokens": 1_000_000}})
 
     assert "−$4.00" in _page(viewer)
+
+
+def test_the_report_says_what_changed_and_why(viewer: Client, workspace: Workspace) -> None:
+    """Two requests instead of one, of which one reads nothing."""
+    make_usage(workspace, 18, project="/w/steady")
+    make_usage(workspace, 26, project="/w/steady")
+    usage = {"input_tokens": 110_000, "output_tokens": 1000, "cache_read_input_tokens": 0}
+    make_usage(workspace, 27, project="/w/new", usage=usage, session="s2")
+
+    page = _page(viewer, "?range=7d&by=project")
+
+    card = page.split('id="change-title"')[1].split("</section>")[0]
+    assert "More requests" in card
+    assert "1 → 2" in card
+    assert "The cache saved less" in card
+    assert "hit rate 90.9 % → 45.5 %" in card
+    assert "+$0.0900" in card  # as many as before, each as before
+    assert "+$0.37" in card  # 110,000 at the input price instead of 0.09
+    assert card.index(">new<") < card.index("</ul>", card.index(">new<"))
+    assert "+$0.46" in card  # the new project, all of it
+    assert "What changed" not in _page(viewer, "?range=7d&compare=none")
+    assert "What changed" not in _page(viewer, "?from=2026-11-18&to=2026-11-18")
+
+
+def test_each_group_says_how_much_dearer_it_became(viewer: Client, workspace: Workspace) -> None:
+    make_usage(workspace, 18, project="/w/a")
+    make_usage(workspace, 26, project="/w/a")
+    make_usage(workspace, 27, project="/w/a", session="s2")
+
+    page = _page(viewer, "?range=7d&by=project")
+
+    assert '<td class="mh-num mh-down">+$0.0900</td>' in page
+    assert "Change</th>" not in _page(viewer, "?range=7d&by=project&compare=none")
+    assert "Change</th>" not in _page(viewer, "?range=7d&by=session")
+    assert "Change</th>" not in _page(viewer, "?from=2026-11-18&to=2026-11-18&by=project")  # nothing before

@@ -1,11 +1,14 @@
 """Shapes of change sets."""
 
 from ninja import Schema
+from pydantic import Field
 
 from memoryhub.api.schemas.base import InShape, UtcTime
 from memoryhub.api.schemas.memories import Names
 from memoryhub.api.schemas.memory_care import SkippedOut
 from memoryhub.audit.models import ChangeSet
+from memoryhub.prompt_cache.domain import money
+from memoryhub.prompt_cache.services.repricing import Repricing
 
 
 class ChangeSetOut(Schema):
@@ -43,8 +46,27 @@ class RevertIn(InShape):
     reason: Names = ""
 
 
+class RepricedByRevertOut(Schema):
+    """What going back to the earlier prices does to the ledger."""
+
+    records: int
+    cost_before_usd: str
+    cost_after_usd: str
+    later: int = Field(description="Records that a job still prices; the amounts are those of the newest ones.")
+
+    @staticmethod
+    def of(repricing: Repricing) -> "RepricedByRevertOut":
+        return RepricedByRevertOut(
+            records=repricing.records,
+            cost_before_usd=money.usd_text(repricing.cost_before_pico),
+            cost_after_usd=money.usd_text(repricing.cost_after_pico),
+            later=repricing.later,
+        )
+
+
 class RevertOut(Schema):
     reverted: int
     skipped: list[SkippedOut]
     change_set: str | None
     dry_run: bool
+    repriced: RepricedByRevertOut | None = None

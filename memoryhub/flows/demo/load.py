@@ -14,6 +14,7 @@ from memoryhub.flows.demo.removal import remove_workspace
 from memoryhub.flows.demo.stage import AGENTS, DAYS, Stage
 from memoryhub.flows.demo.tools import tell_tools
 from memoryhub.prompt_cache.services.doctor import EXCERPTS_SETTING
+from memoryhub.prompt_cache.services.findings import find_out
 from memoryhub.workspaces.models import Membership, Role, Workspace
 from memoryhub.workspaces.principals import Actor
 from memoryhub.workspaces.services import create_api_key, create_workspace, ensure_agent, enter_workspace, set_role
@@ -49,7 +50,8 @@ def load_demo(*, progress: Progress | None = None) -> LoadedDemo:
     """Fill the workspace `demo` with two weeks that end now; one that is there already is made anew.
 
     1. The old demo goes; a workspace of that name that somebody made themselves stops the load. 2. The workspace, its
-    agents and their keys. 3. The acts. 4. Every admin of the hub becomes an admin here and enters it.
+    agents and their keys. 3. The acts, and what the report sums up by a job. 4. Every admin of the hub becomes an admin
+    here and enters it.
     """
     report = progress or (lambda done, total: None)
     report(0, len(ACTS))
@@ -59,6 +61,7 @@ def load_demo(*, progress: Progress | None = None) -> LoadedDemo:
     for done, act in enumerate(ACTS, start=1):
         act(stage)
         report(done, len(ACTS))
+    find_out(workspace=stage.workspace)
     return LoadedDemo(stage.workspace, _let_in(stage.workspace, members))
 
 

@@ -64,9 +64,23 @@ class WhyNot:
     """The step that removed a memory from a search, or its rank."""
 
     step: str  # scope | filter | state | expired | superseded | candidates | rank | returned
-    detail: str
+    sentence: str  # English, with %(names) of `values`; the pages translate it
     rank: int | None = None
     parts: dict[str, float] | None = None
+    values: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def detail(self) -> str:
+        """The sentence in English, filled in."""
+        told = {
+            name: value.isoformat() if isinstance(value, datetime) else value for name, value in self.values.items()
+        }
+        return self.sentence % told
+
+
+def _(sentence: str) -> str:
+    """Mark a sentence for translation; the pages translate it where it is shown."""
+    return sentence
 
 
 def get_default_weights(workspace: Workspace) -> Weights:
@@ -156,17 +170,20 @@ def explain_absence(
     key = memory.document_key
     at = [row for row, value in enumerate(found.pool.keys.tolist()) if value == key]
     if not at:
-        detail = "The filters let it pass, but it shares no rare word with the query and its meaning is too far away."
-        return WhyNot("candidates", detail)
+        sentence = _(
+            "The filters let it pass, but it shares no rare word with the query and its meaning is too far away."
+        )
+        return WhyNot("candidates", sentence)
     row = at[0]
     parts = found.scores.parts(row)
     if inside.weights.relevance > 0 and not found.scores.matches[row]:
-        return WhyNot("candidates", "It shares no word with the query and its meaning is too far away.", None, parts)
+        return WhyNot("candidates", _("It shares no word with the query and its meaning is too far away."), None, parts)
     order = found.best(len(found.pool), inside.weights)
     rank = order.index(row) + 1
     if rank <= inside.limit:
-        return WhyNot("returned", f"It is number {rank} of the results.", rank, parts)
-    return WhyNot("rank", f"It is number {rank}; the search returns {inside.limit}.", rank, parts)
+        return WhyNot("returned", _("It is number %(rank)s of the results."), rank, parts, {"rank": rank})
+    values = {"rank": rank, "limit": inside.limit}
+    return WhyNot("rank", _("It is number %(rank)s; the search returns %(limit)s."), rank, parts, values)
 
 
 def _removed_by(memory: Memory, request: SearchRequest, now: datetime) -> WhyNot | None:
@@ -174,12 +191,14 @@ def _removed_by(memory: Memory, request: SearchRequest, now: datetime) -> WhyNot
     at = request.as_of or now
     form = memory if request.as_of is None or memory.created_at > request.as_of else history.form_at(memory, at)
     if form is None:
-        return WhyNot("state", "Its content of that moment was redacted.")
+        return WhyNot("state", _("Its content of that moment was redacted."))
     for scope in (memory.scope, form.scope):
         names = scope.as_dict()
         for name, value in request.scope.named().items():
             if names[name] != value:
-                return WhyNot("scope", f"The search names {name} {value!r}; the memory has {names[name] or 'none'}.")
+                values = {"name": name, "value": value, "has": names[name] or "none"}
+                sentence = _("The search names %(name)s '%(value)s'; the memory has %(has)s.")
+                return WhyNot("scope", sentence, values=values)
     standing = _standing(memory, form, request, now, at)
     return standing or _filtered(form, request)
 
@@ -189,54 +208,58 @@ def _standing(memory: Memory, form: Memory, request: SearchRequest, now: datetim
     states = list(request.states) or [MemoryState.ACTIVE, MemoryState.FADING]
     archived_too = "archived" in request.include or MemoryState.ARCHIVED in states
     if MemoryState.FORGOTTEN in (memory.state, form.state):
-        return WhyNot("state", "It is in the trash." if memory.state == form.state else "It was in the trash then.")
+        return WhyNot("state", _("It is in the trash.") if memory.state == form.state else _("It was in the trash then."))
     if form.state == MemoryState.ARCHIVED and not archived_too:
-        return WhyNot("state", "It is archived; `include` can bring archived memories in.")
+        return WhyNot("state", _("It is archived; `include` can bring archived memories in."))
     if form.state in (MemoryState.ACTIVE, MemoryState.FADING):
         looked_for = {*states, MemoryState.ACTIVE} if form is not memory and "fading" in states else set(states)
         if form.state not in looked_for:
-            return WhyNot("filter", f"It is {form.state}; the filter asks for {', '.join(states)}.")
+            values = {"state": form.state, "states": ", ".join(states)}
+            return WhyNot("filter", _("It is %(state)s; the filter asks for %(states)s."), values=values)
         if form is memory and not archived_too and memory.archives_at is not None and memory.archives_at <= at:
-            return WhyNot("state", "Its strength fell below the archive threshold.")
+            return WhyNot("state", _("Its strength fell below the archive threshold."))
     if Trust.QUARANTINED in (memory.trust, form.trust) and "quarantined" not in request.include:
-        return WhyNot("state", "It is quarantined and waits for review.")
+        return WhyNot("state", _("It is quarantined and waits for review."))
     if memory.expires_at is not None and memory.expires_at <= now:
-        return WhyNot("expired", f"It expired at {memory.expires_at.isoformat()}.")
+        return WhyNot("expired", _("It expired at %(at)s."), values={"at": memory.expires_at})
     with_superseded = "superseded" in request.include
     if memory.superseded_at is not None and memory.superseded_at <= at and not with_superseded:
-        newer = memory.superseded_by.public_id if memory.superseded_by else "a newer memory"
-        return WhyNot("superseded", f"It was superseded by {newer}.")
+        if memory.superseded_by is None:
+            return WhyNot("superseded", _("It was superseded by a newer memory."))
+        values = {"newer": memory.superseded_by.public_id}
+        return WhyNot("superseded", _("It was superseded by %(newer)s."), values=values)
     if memory.valid_until is not None and memory.valid_until <= at and not (with_superseded and memory.superseded_at):
-        return WhyNot("expired", f"It was valid until {memory.valid_until.isoformat()}.")
+        return WhyNot("expired", _("It was valid until %(at)s."), values={"at": memory.valid_until})
     if memory.valid_from is not None and memory.valid_from > at:
-        return WhyNot("expired", f"It is valid from {memory.valid_from.isoformat()} on.")
+        return WhyNot("expired", _("It is valid from %(at)s on."), values={"at": memory.valid_from})
     if request.as_of is not None and memory.created_at > request.as_of:
-        return WhyNot("filter", "It was stored after the moment that the search looks back to.")
+        return WhyNot("filter", _("It was stored after the moment that the search looks back to."))
     return None
 
 
 def _filtered(memory: Memory, request: SearchRequest) -> WhyNot | None:
     tags = set(tag_names(memory))
     lacking = [tag for tag in request.tags if tag not in tags]
+    values = {"tag": lacking[0] if lacking else "", "kind": memory.kind, "importance": f"{memory.importance:g}"}
     checks = [
-        (bool(lacking), f"It lacks the tag {lacking[0] if lacking else ''!r}."),
-        (bool(request.tags_any) and not tags & set(request.tags_any), "It has none of the tags asked for."),
-        (bool(tags & set(request.tags_none)), "It has a tag that the filter excludes."),
-        (bool(request.kinds) and memory.kind not in request.kinds, f"Its kind is {memory.kind}."),
+        (bool(lacking), _("It lacks the tag '%(tag)s'.")),
+        (bool(request.tags_any) and not tags & set(request.tags_any), _("It has none of the tags asked for.")),
+        (bool(tags & set(request.tags_none)), _("It has a tag that the filter excludes.")),
+        (bool(request.kinds) and memory.kind not in request.kinds, _("Its kind is %(kind)s.")),
         (
             request.session is not None and (memory.session is None or memory.session.sid != request.session),
-            "It comes from another session.",
+            _("It comes from another session."),
         ),
-        (request.since is not None and memory.created_at < request.since, "It is older than the filter asks for."),
-        (request.until is not None and memory.created_at >= request.until, "It is newer than the filter asks for."),
+        (request.since is not None and memory.created_at < request.since, _("It is older than the filter asks for.")),
+        (request.until is not None and memory.created_at >= request.until, _("It is newer than the filter asks for.")),
         (
             request.importance_gte is not None and memory.importance < request.importance_gte,
-            f"Its importance is {memory.importance:g}.",
+            _("Its importance is %(importance)s."),
         ),
     ]
-    for removed, detail in checks:
+    for removed, sentence in checks:
         if removed:
-            return WhyNot("filter", detail)
+            return WhyNot("filter", sentence, values=values)
     return None
 
 

@@ -92,7 +92,7 @@ def diagnose(
     4. the price, the fix, and whether the provider says the same
     """
     if previous is None:
-        return _beside_provider(_first_request(current), current)
+        return _beside_provider(_first_request(current), current, compared=False)
     divergences, basis = _compare(previous, current)
     finding, set_aside = _select(previous, current, divergences)
     balance = _balance(previous, current, finding, history)
@@ -106,7 +106,7 @@ def diagnose(
     if tariff is not None:
         priced = current.tokens if current.tokens and not balance.estimated else None
         answer = replace(answer, missed_pico=price_miss(balance.missed, priced, tariff))
-    return _beside_provider(answer, current)
+    return _beside_provider(answer, current, compared=basis != "usage")
 
 
 def price_miss(missed: int, tokens: Tokens | None, tariff: Tariff) -> int:
@@ -157,10 +157,16 @@ def _answer(finding: Divergence | None, balance: _Balance, also: tuple[str, ...]
     )
 
 
-def _beside_provider(answer: Diagnosis, current: Exchange) -> Diagnosis:
+def _beside_provider(answer: Diagnosis, current: Exchange, *, compared: bool) -> Diagnosis:
+    """Return the answer with the provider's word and whether both say the same; None where one of them can't know.
+
+    Whoever had no two bodies to compare and names no difference says nothing about what changed, so nobody can disagree.
+    """
     reason, words = current.provider_reason, PROVIDER_WORDS.get(answer.cause, frozenset())
     agrees: bool | None = None
-    if reason is not None and reason not in SILENT_REASONS:
+    if not words and not compared:
+        pass
+    elif reason is not None and reason not in SILENT_REASONS:
         agrees = reason in words
     elif reason is None and current.provider_saw_no_change and answer.cause not in UNNAMED_BY_PROVIDER:
         agrees = not words

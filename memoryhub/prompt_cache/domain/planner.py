@@ -19,6 +19,12 @@ from memoryhub.prompt_cache.domain.rulebook import RuleVersion
 from memoryhub.prompt_cache.domain.ttl_choice import break_even_reads, hour_pays_above, measure_pauses
 from memoryhub.prompt_cache.domain.volatile import find_volatile
 
+
+def _(sentence: str) -> str:
+    """Mark a sentence for translation; the pages translate it where it is shown."""
+    return sentence
+
+
 STATIC_TTL = "1h"  # tools and system are shared by all conversations, so somebody reads them within the hour
 TAIL_TTL = "5m"
 
@@ -87,15 +93,20 @@ def _wishes(
         wishes.append(_Wish(static, STATIC_TTL, _why_static(prompt.blocks[static]), 0))
     if tools_end is not None and tools_end != static and prompt.blocks[tools_end].can_carry:
         wishes.append(
-            _Wish(tools_end, STATIC_TTL, "End of the tools: they stay cached when the system prompt changes.", 3)
+            _Wish(tools_end, STATIC_TTL, _("End of the tools: they stay cached when the system prompt changes."), 3)
         )
     if tail is not None and prompt.blocks[tail].section == "messages":
-        wishes.append(_Wish(tail, tail_ttl, "End of the conversation: the next turn reads everything up to here.", 1))
+        wishes.append(
+            _Wish(tail, tail_ttl, _("End of the conversation: the next turn reads everything up to here."), 1)
+        )
         bridge = _bridge(prompt, body, history, rules, tail)
         if bridge is not None:
             wishes.append(
                 _Wish(
-                    bridge, tail_ttl, "The lookback from the end would not reach the last write; from here it does.", 2
+                    bridge,
+                    tail_ttl,
+                    _("The lookback from the end would not reach the last write; from here it does."),
+                    2,
                 )
             )
     seen: set[int] = set()
@@ -115,8 +126,8 @@ def _tail_ttl(history: Sequence[Exchange], read_ratio: Fraction) -> str:
 
 def _why_static(block: Block) -> str:
     if block.section == "tools":
-        return "End of the tools: the same for every conversation."
-    return "End of the fixed system prompt: the same for every conversation."
+        return _("End of the tools: the same for every conversation.")
+    return _("End of the fixed system prompt: the same for every conversation.")
 
 
 def _last_of(prompt: Prompt, section: str) -> int | None:

@@ -32,10 +32,21 @@ class Finding:
 
     code: str
     path: str
-    message: str
+    sentence: str  # English, with %(names) of `values`; the pages translate it
     level: str = "error"  # error, warning or advice
     http: int | None = None
     facts: dict[str, Json] = field(default_factory=dict)
+    values: dict[str, Json] = field(default_factory=dict)
+
+    @property
+    def message(self) -> str:
+        """The sentence in English, filled in."""
+        return self.sentence % self.values
+
+
+def gettext_noop(sentence: str) -> str:
+    """Mark a sentence for translation; the pages translate it where it is shown."""
+    return sentence
 
 
 @dataclass(frozen=True)
@@ -96,8 +107,8 @@ def _automatic(case: Case) -> Json:
     return case.body.get("cache_control")
 
 
-def _error(code: str, path: str, message: str) -> Finding:
-    return Finding(code, path, message, http=REJECTED)
+def _error(code: str, path: str, sentence: str, **values: Json) -> Finding:
+    return Finding(code, path, sentence, http=REJECTED, values=values)
 
 
 def check_marker_count(case: Case) -> Iterator[Finding]:
@@ -105,8 +116,8 @@ def check_marker_count(case: Case) -> Iterator[Finding]:
     total = len(explicit) + (_automatic(case) is not None and not _automatic_is_no_op(case, explicit))
     if total > rulebook.MAX_MARKERS:
         path = explicit[rulebook.MAX_MARKERS][0] if len(explicit) > rulebook.MAX_MARKERS else "cache_control"
-        message = f"A maximum of {rulebook.MAX_MARKERS} blocks with cache_control may be provided. Found {total}."
-        yield _error("too_many_markers", path, message)
+        sentence = gettext_noop("A maximum of %(most)s blocks with cache_control may be provided. Found %(found)s.")
+        yield _error("too_many_markers", path, sentence, most=rulebook.MAX_MARKERS, found=total)
 
 
 def _automatic_is_no_op(case: Case, explicit: list[tuple[str, Json, str | None]]) -> bool:
@@ -117,12 +128,12 @@ def _automatic_is_no_op(case: Case, explicit: list[tuple[str, Json, str | None]]
 
 
 def check_ttl_values(case: Case) -> Iterator[Finding]:
-    message = 'cache_control takes {"type": "ephemeral"} with a ttl of "5m" or "1h".'
+    sentence = gettext_noop('cache_control takes {"type": "ephemeral"} with a ttl of "5m" or "1h".')
     for path, _, ttl in case.explicit:
         if ttl is None:
-            yield _error("ttl_value", path, message)
+            yield _error("ttl_value", path, sentence)
     if _automatic(case) is not None and read_ttl(_automatic(case)) is None:
-        yield _error("ttl_value", "cache_control", message)
+        yield _error("ttl_value", "cache_control", sentence)
 
 
 def check_ttl_order(case: Case) -> Iterator[Finding]:
@@ -135,8 +146,8 @@ def check_ttl_order(case: Case) -> Iterator[Finding]:
     for path, ttl in markers:
         seen_short = seen_short or ttl == "5m"
         if ttl == "1h" and seen_short:
-            message = "A 1h marker must not come after a 5m one; the order is tools, system, messages."
-            yield _error("ttl_order", path, message)
+            sentence = gettext_noop("A 1h marker must not come after a 5m one; the order is tools, system, messages.")
+            yield _error("ttl_order", path, sentence)
             return
 
 
@@ -144,24 +155,24 @@ def check_unmarkable_blocks(case: Case) -> Iterator[Finding]:
     for path, block, _ in case.explicit:
         kind = block.get("type")
         if kind in THINKING_TYPES:
-            yield _error("thinking_marker", path, "A thinking block cannot carry a marker; mark the block before it.")
+            sentence = gettext_noop("A thinking block cannot carry a marker; mark the block before it.")
+            yield _error("thinking_marker", path, sentence)
         elif block.get("text") == "" and not path.startswith("tools"):
-            yield _error("empty_text_marker", path, "cache_control cannot be set for empty text blocks.")
+            yield _error("empty_text_marker", path, gettext_noop("cache_control cannot be set for empty text blocks."))
 
 
 def check_nested_markers(case: Case) -> Iterator[Finding]:
     for index, message in enumerate(case.body.get("messages") or ()):
         if message.get("cache_control") is not None:
-            yield _nested_marker(f"messages[{index}]", "the last block of its content")
+            path = f"messages[{index}]"
+            sentence = gettext_noop("A marker here does not count; put it on the last block of its content.")
+            yield Finding("nested_marker", path, sentence)
     for path, block in _all_blocks(case.body):
         for key in _NESTING_FIELDS:
             for inner_path, part in _parts(block.get(key), f"{path}.{key}"):
                 if part.get("cache_control") is not None:
-                    yield _nested_marker(inner_path, path)
-
-
-def _nested_marker(path: str, parent: str) -> Finding:
-    return Finding("nested_marker", path, f"A marker here does not count; put it on {parent}.")
+                    sentence = gettext_noop("A marker here does not count; put it on %(parent)s.")
+                    yield Finding("nested_marker", inner_path, sentence, values={"parent": path})
 
 
 def _all_blocks(body: Json) -> Iterator[tuple[str, Json]]:
@@ -190,8 +201,10 @@ def check_automatic_ttl(case: Case) -> Iterator[Finding]:
     automatic = read_ttl(_automatic(case)) if _automatic(case) is not None else None
     explicit = case.prompt.blocks[last].ttl if last is not None else None
     if automatic and explicit and automatic != explicit:
-        message = f"Automatic caching asks for {automatic}, but the last block is marked {explicit} already."
-        yield _error("auto_ttl_conflict", "cache_control", message)
+        sentence = gettext_noop(
+            "Automatic caching asks for %(automatic)s, but the last block is marked %(explicit)s already."
+        )
+        yield _error("auto_ttl_conflict", "cache_control", sentence, automatic=automatic, explicit=explicit)
 
 
 def check_prewarm(case: Case) -> Iterator[Finding]:
@@ -208,7 +221,8 @@ def check_prewarm(case: Case) -> Iterator[Finding]:
         "batch": case.batch,
     }
     for path in (path for path, broken in illegal.items() if broken):
-        yield _error("prewarm_illegal", path, f"A request with max_tokens 0 only warms the cache; it can't use {path}.")
+        sentence = gettext_noop("A request with max_tokens 0 only warms the cache; it can't use %(name)s.")
+        yield _error("prewarm_illegal", path, sentence, name=path)
 
 
 def check_clearing_messages(case: Case) -> Iterator[Finding]:
@@ -219,7 +233,9 @@ def check_clearing_messages(case: Case) -> Iterator[Finding]:
         for inner, block in enumerate(content):
             if block.get("cache_control") is not None:
                 path = f"messages[{index}].content[{inner}]"
-                yield _error("clear_at_marker", path, "A system message that clears itself cannot carry a marker.")
+                yield _error(
+                    "clear_at_marker", path, gettext_noop("A system message that clears itself cannot carry a marker.")
+                )
 
 
 # --- Warnings --------------------------------------------------------------------------------------------------------
@@ -233,15 +249,30 @@ def check_minimum(case: Case) -> Iterator[Finding]:
     for index, _ in markers:
         tokens = case.prompt.tokens_through(index, case.total_tokens)
         if tokens < minimum:
-            message = f"About {tokens} tokens up to here; {case.prompt.params.model} caches from {minimum} on."
             facts = {"tokens": tokens, "minimum": minimum}
-            yield Finding("below_minimum", case.prompt.blocks[index].path, message, "warning", facts=facts)
+            yield Finding(
+                "below_minimum",
+                case.prompt.blocks[index].path,
+                gettext_noop("About %(tokens)s tokens up to here; %(model)s caches from %(minimum)s on."),
+                "warning",
+                facts=facts,
+                values={**facts, "model": case.prompt.params.model},
+            )
     last = case.prompt.last_cacheable
     no_intent = not case.explicit and _automatic(case) is None
     if no_intent and last is not None and case.total_tokens >= minimum:
-        message = "The prompt is long enough to be cached, but nothing marks it."
+        sentence = gettext_noop("The prompt is long enough to be cached, but nothing marks it.")
         facts = {"tokens": case.total_tokens, "minimum": minimum}
-        yield Finding("no_marker", case.prompt.blocks[last].path, message, "warning", facts=facts)
+        yield Finding("no_marker", case.prompt.blocks[last].path, sentence, "warning", facts=facts)
+
+
+VOLATILE = {
+    "timestamp": gettext_noop(
+        "This timestamp stands before the first marker; when it changes, nothing behind it is read."
+    ),
+    "uuid": gettext_noop("This uuid stands before the first marker; when it changes, nothing behind it is read."),
+    "counter": gettext_noop("This counter stands before the first marker; when it changes, nothing behind it is read."),
+}
 
 
 def check_volatile(case: Case) -> Iterator[Finding]:
@@ -256,16 +287,13 @@ def check_volatile(case: Case) -> Iterator[Finding]:
         for path, text in _texts(block):
             found = find_volatile(text, only_beside_now_words=block.section == "tools")
             if found:
-                message = (
-                    f"This {found.kind} stands before the first marker; when it changes, nothing behind it is read."
-                )
                 facts = {
                     "field": path,
                     "offset": found.offset,
                     "kind": found.kind,
                     "excerpt": excerpt(text, found.offset),
                 }
-                yield Finding("volatile_before_marker", block.path, message, "warning", facts=facts)
+                yield Finding("volatile_before_marker", block.path, VOLATILE[found.kind], "warning", facts=facts)
                 return
 
 
@@ -292,11 +320,12 @@ def check_varying_tail(case: Case) -> Iterator[Finding]:
         )
         replaced = replaced + 1 if same and not was_read else 0
     if replaced >= VARYING_REQUESTS:
-        message = (
-            f"The marked block changed in each of the last {replaced} requests; what is written there is never read."
+        sentence = gettext_noop(
+            "The marked block changed in each of the last %(requests)s requests; what is written there is never read."
         )
         path = case.prompt.blocks[case.exchange.last_marked].path
-        yield Finding("varying_tail", path, message, "warning", facts={"requests": replaced})
+        facts = {"requests": replaced}
+        yield Finding("varying_tail", path, sentence, "warning", facts=facts, values=facts)
 
 
 def check_lookback(case: Case) -> Iterator[Finding]:
@@ -310,9 +339,14 @@ def check_lookback(case: Case) -> Iterator[Finding]:
         return
     distance = numbers[behind[0]] - numbers[write]
     proposed = propose_marker(case.prompt, numbers, write, case.rules)
-    message = f"The last write lies {distance} positions back; a marker looks at {case.rules.lookback_positions}."
-    facts = {"positions": distance, "propose": proposed}
-    yield Finding("lookback_risk", case.prompt.blocks[behind[0]].path, message, "warning", facts=facts)
+    yield Finding(
+        "lookback_risk",
+        case.prompt.blocks[behind[0]].path,
+        gettext_noop("The last write lies %(distance)s positions back; a marker looks at %(most)s."),
+        "warning",
+        facts={"positions": distance, "propose": proposed},
+        values={"distance": distance, "most": case.rules.lookback_positions},
+    )
 
 
 def _last_known_write(case: Case) -> int | None:
@@ -348,11 +382,11 @@ def check_ttl_choice(case: Case) -> Iterator[Finding]:
     facts = {"rebuilt_share": round(float(share), 4), "threshold": round(float(threshold), 4)}
     hours = [index for index, ttl in markers if ttl == "1h"]
     if hours and share <= threshold and pauses.gap_count >= GAPS_FOR_SHORTER:
-        message = "Few pauses are longer than five minutes here; 5m markers would be cheaper."
-        yield Finding("ttl_not_needed", case.prompt.blocks[hours[0]].path, message, "advice", facts=facts)
+        sentence = gettext_noop("Few pauses are longer than five minutes here; 5m markers would be cheaper.")
+        yield Finding("ttl_not_needed", case.prompt.blocks[hours[0]].path, sentence, "advice", facts=facts)
     elif not hours and share > threshold and pauses.gap_count >= GAPS_FOR_LONGER:
-        message = "Much is rebuilt after pauses of 5 to 60 minutes; 1h markers would be cheaper."
-        yield Finding("ttl_too_short", case.prompt.blocks[markers[0][0]].path, message, "advice", facts=facts)
+        sentence = gettext_noop("Much is rebuilt after pauses of 5 to 60 minutes; 1h markers would be cheaper.")
+        yield Finding("ttl_too_short", case.prompt.blocks[markers[0][0]].path, sentence, "advice", facts=facts)
 
 
 def check_fan_out(case: Case) -> Iterator[Finding]:
@@ -366,10 +400,11 @@ def check_fan_out(case: Case) -> Iterator[Finding]:
     if len(best) > 1:
         prompt, (index, _) = best[0].prompt, best[0].markers[-1]
         assert prompt is not None
-        message = (
-            f"{len(best)} requests with one prefix started before it could be read; send one first, then the others."
+        sentence = gettext_noop(
+            "%(requests)s requests with one prefix started before it could be read; send one first, then the others."
         )
-        yield Finding("cold_fanout", prompt.blocks[index].path, message, "advice", facts={"requests": len(best)})
+        facts = {"requests": len(best)}
+        yield Finding("cold_fanout", prompt.blocks[index].path, sentence, "advice", facts=facts, values=facts)
 
 
 def _cold_starts(group: list[Exchange]) -> list[Exchange]:

@@ -8,12 +8,13 @@ from datetime import datetime
 
 from django.db.models import Count, Max, Q, Sum
 
-from memoryhub.prompt_cache.domain.doctor import PROVIDER_WORDS, SILENT_REASONS
+from memoryhub.prompt_cache.domain.doctor import PROVIDER_WORDS, SILENT_REASONS, UNNAMED_BY_PROVIDER
 from memoryhub.prompt_cache.models import Diagnosis
 from memoryhub.prompt_cache.models.requests import DiagnosisQuerySet
 from memoryhub.workspaces.models import Workspace
 
 NO_CHANGE = "no_change"  # neither side, or one of them, saw a difference
+NO_BODIES = "no_bodies"  # we had no two requests to compare, so we said nothing of a difference
 MOST_GROUPS = 5_000
 _POSITION = re.compile(r"\[\d+\]")
 
@@ -43,7 +44,7 @@ class Diagnosed:
     misses: int
     missed_tokens: int
     missed_pico: int
-    compared: int  # requests about which the provider said something
+    compared: int  # requests about which the provider said something, and which we could compare
     agreed: int
 
 
@@ -121,23 +122,28 @@ def _joined(cards: Iterable[AdviceCard]) -> AdviceCard:
 
 
 def confusion_matrix(workspace: Workspace, start: datetime, end: datetime) -> dict[tuple[str, str], int]:
-    """Return counts by (our word, the provider's word), over the requests about which the provider said something."""
+    """Return counts by (our word, the provider's word), over the requests about which the provider said something.
+
+    Those that we could not compare stand in a row of their own, NO_BODIES.
+    """
     rows = (
         Diagnosis.objects.of(workspace)
         .between(start, end)
         .filter(Q(provider_saw_no_change=True) | ~Q(provider_reason=""))
-        .values_list("cause", "provider_reason")
+        .values_list("cause", "provider_reason", "agrees")
         .annotate(requests=Count("pk"))
     )
     matrix: dict[tuple[str, str], int] = defaultdict(int)
-    for cause, reason, requests in rows:
-        matrix[our_word(cause, reason), reason or NO_CHANGE] += requests
+    for cause, reason, agrees, requests in rows:
+        matrix[our_word(cause, reason, agrees), reason or NO_CHANGE] += requests
     return dict(matrix)
 
 
-def our_word(cause: str, provider_reason: str) -> str:
+def our_word(cause: str, provider_reason: str, agrees: bool | None) -> str:
     """Return our cause in the provider's words; where it has several, the one it used itself."""
     words = PROVIDER_WORDS.get(cause)
     if words is None:
-        return provider_reason if provider_reason in SILENT_REASONS else NO_CHANGE
+        if provider_reason in SILENT_REASONS:
+            return provider_reason
+        return NO_BODIES if agrees is None and cause not in UNNAMED_BY_PROVIDER else NO_CHANGE
     return provider_reason if provider_reason in words else min(words)

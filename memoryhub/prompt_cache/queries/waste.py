@@ -1,67 +1,184 @@
-"""Figures that need single requests: writes that nobody read, and how long the first byte took."""
+"""Figures that need single requests: writes that nobody read, and how long the first byte took.
+
+Days that are over are summed up by a job (services/waste.py). Reading adds their sums to what the days since say; of those no
+more than LIVE_REQUESTS are looked at, so that a page takes the same time however many requests there are.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import date, datetime
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.db.models import F, Window
+from django.db.models import F, Q, Window
 from django.db.models.functions import Coalesce, Lead
 
 from memoryhub.prompt_cache.domain import money
 from memoryhub.prompt_cache.domain.pricing import Modifiers, PriceBook
-from memoryhub.prompt_cache.domain.unread import ChainStep, UnreadWrite, median, unread_write, waits
-from memoryhub.prompt_cache.models import UsageRecord
+from memoryhub.prompt_cache.domain.unread import (
+    LIFETIME_1H,
+    ChainStep,
+    UnreadWrite,
+    median_of,
+    unread_write,
+    wait_class,
+    waits,
+)
+from memoryhub.prompt_cache.models import DailyUsage, DailyWaste, Dimension, UsageRecord
+from memoryhub.prompt_cache.models.ledger import UsageRecordQuerySet
 from memoryhub.prompt_cache.price_books import get_price_book
-from memoryhub.prompt_cache.queries.sums import Only, Span, narrowed
+from memoryhub.prompt_cache.queries.sums import Only, Span, narrowed, rollup_zone
 from memoryhub.workspaces.models import Workspace
 
-# These figures read every request of the range; above this they would cost more than the whole page.
-MOST_REQUESTS = 30_000
+LIVE_REQUESTS = 5_000  # the newest of those that are in no day's sums yet
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadWrites:
-    """Tokens that were written and never read before they expired, and the premium paid for them."""
+@dataclass(slots=True)
+class Waste:
+    """What the requests of some time wasted and waited."""
 
-    requests: int
-    tokens: int
-    premium_pico: int
+    requests: int = 0  # that wrote something which was never read
+    tokens: int = 0  # never read
+    premium_pico: int = 0  # paid for writing them
+    hit_waits: Counter[int] = field(default_factory=Counter)  # requests by wait_class
+    miss_waits: Counter[int] = field(default_factory=Counter)
+    complete: bool = True  # False: only the newest requests were looked at
+
+    @property
+    def hit_seconds(self) -> float | None:
+        """The median time to the first byte of requests that read the cache, to some per cent; None without any."""
+        return median_of(self.hit_waits)
+
+    @property
+    def miss_seconds(self) -> float | None:
+        return median_of(self.miss_waits)
+
+    def add(self, other: Waste) -> None:
+        self.requests += other.requests
+        self.tokens += other.tokens
+        self.premium_pico += other.premium_pico
+        self.hit_waits.update(other.hit_waits)
+        self.miss_waits.update(other.miss_waits)
+        self.complete = self.complete and other.complete
 
 
-@dataclass(frozen=True, slots=True)
-class FirstByteTimes:
-    """Median seconds to the first byte of requests that read the cache and of those that did not; None without any."""
+def sum_waste(workspace: Workspace, span: Span, *, now: datetime, only: Only | None = None) -> Waste:
+    """What was wasted in these days: from the days' sums where they hold, from the newest requests of the other days."""
+    if only or span.zone.key != rollup_zone(workspace):
+        return look_at(workspace, span, now=now, limit=LIVE_REQUESTS, only=only)
+    total = Waste()
+    counted = read_counted_days(workspace, span)
+    for row in counted.values():
+        total.add(_of_row(row))
+    open_days = [day for day in busy_days(workspace, span) if day not in counted]
+    if open_days:
+        rest = Span(min(open_days), max(open_days), span.zone)
+        total.add(look_at(workspace, rest, now=now, limit=LIVE_REQUESTS, without=set(counted)))
+    return total
 
-    hit_seconds: float | None
-    miss_seconds: float | None
 
-
-def sum_unread_writes(
-    workspace: Workspace, *, first: date, last: date, zone: ZoneInfo, now: datetime, only: Only | None = None
-) -> UnreadWrites | None:
-    """Unread writes of the days' requests, chain by chain; None where there are too many requests to look at each."""
-    records = _responses(workspace, Span(first, last, zone), only)
-    if _too_many(records):
-        return None
-    following: dict[str, Any] = {
-        "partition_by": [F("chain"), F("model")],
-        "order_by": [F("occurred_at").asc(), F("id").asc()],
-    }
-    rows = records.exclude(chain="").annotate(
-        begun_at=Coalesce("started_at", "occurred_at"), next_read=Window(Lead("cache_read_tokens"), **following)
+def _of_row(row: DailyWaste) -> Waste:
+    return Waste(
+        row.unread_requests,
+        row.unread_tokens,
+        row.unread_premium_pico,
+        Counter({int(name): count for name, count in row.hit_waits.items()}),
+        Counter({int(name): count for name, count in row.miss_waits.items()}),
     )
+
+
+def busy_days(workspace: Workspace, span: Span | None = None) -> dict[date, tuple[int, int]]:
+    """Requests and cost (pico-USD) by day, of days with priced usage, in the zone of the daily sums."""
+    rows = DailyUsage.objects.filter(workspace=workspace, dimension=Dimension.ALL)
+    if span is not None:
+        rows = rows.filter(day__range=(span.first, span.last))
+    found = {day: (requests, cost) for day, requests, cost in rows.values_list("day", "requests", "cost_pico")}
+    return {day: sums for day, sums in found.items() if any(sums)}
+
+
+def what_was_seen(days: dict[date, tuple[int, int]], day: date) -> str:
+    """A day's mark: it changes whenever its records do, or those of the next day, which may read what it wrote."""
+    return "/".join(
+        f"{requests}:{cost}" for requests, cost in (days.get(day, (0, 0)), days.get(following(day), (0, 0)))
+    )
+
+
+def following(day: date) -> date:
+    return day + timedelta(days=1)
+
+
+def read_counted_days(workspace: Workspace, span: Span) -> dict[date, DailyWaste]:
+    """The days whose sums still hold."""
+    wider = Span(span.first, following(span.last), span.zone)
+    days = busy_days(workspace, wider)
+    rows = DailyWaste.objects.filter(workspace=workspace, day__range=(span.first, span.last))
+    return {row.day: row for row in rows if row.seen == what_was_seen(days, row.day)}
+
+
+def look_at(
+    workspace: Workspace,
+    span: Span,
+    *,
+    now: datetime,
+    limit: int | None = None,
+    only: Only | None = None,
+    without: set[date] | None = None,
+) -> Waste:
+    """Look at the requests of these days one by one, or at the newest `limit` of them; days in `without` are left out.
+
+    A write late on the last day may be read on the next one, so the following hour is looked at too.
+    """
+    start, end, complete = _newest(_responses(workspace, span.start, span.end, only), span, limit)
+    waste = Waste(complete=complete)
+    left_out = without or set()
+    _add_unread(waste, workspace, (start, end), span.zone, now, only, left_out)
+    timed = _responses(workspace, start, end, only).filter(started_at__isnull=False, first_byte_at__isnull=False)
+    rows = timed.values_list("occurred_at", "cache_read_tokens", "started_at", "first_byte_at")
+    for occurred_at, read, started_at, first_byte_at in rows.iterator(chunk_size=5_000):
+        if left_out and occurred_at.astimezone(span.zone).date() in left_out:
+            continue
+        counts = waste.hit_waits if read else waste.miss_waits
+        if started_at and first_byte_at:
+            counts.update(map(wait_class, waits([(started_at, first_byte_at)])))
+    return waste
+
+
+def _responses(workspace: Workspace, start: datetime, end: datetime, only: Only | None) -> UsageRecordQuerySet:
+    return narrowed(UsageRecord.objects.of(workspace).priced().between(start, end), only or {}).responses()
+
+
+def _newest(records: UsageRecordQuerySet, span: Span, limit: int | None) -> tuple[datetime, datetime, bool]:
+    """The part of a span that holds no more than the newest `limit` records, and whether that is all of it."""
+    times = records.order_by("-occurred_at", "-id").values_list("occurred_at", flat=True)
+    older: datetime | None = times[limit : limit + 1].first() if limit is not None else None
+    if older is None:
+        return span.start, span.end, True
+    return older + timedelta(microseconds=1), span.end, False  # records of that very moment are left out with it
+
+
+def _add_unread(
+    waste: Waste,
+    workspace: Workspace,
+    times: tuple[datetime, datetime],
+    zone: ZoneInfo,
+    now: datetime,
+    only: Only | None,
+    left_out: set[date],
+) -> None:
+    start, end = times
     book = get_price_book(workspace)
-    requests = tokens = premium = 0
-    for row in rows.values(*_FIELDS, "begun_at", "next_read"):
+    for row in _not_wholly_read(_responses(workspace, start, end + LIFETIME_1H, only)):
+        at = row["occurred_at"]
+        if at >= end or (left_out and at.astimezone(zone).date() in left_out):
+            continue
         unread = unread_write(_step(row), now)
         if unread.write_5m or unread.write_1h:
-            requests += 1
-            tokens += unread.write_5m + unread.write_1h
-            premium += _premium_pico(book, row, unread)
-    return UnreadWrites(requests, tokens, premium)
+            waste.requests += 1
+            waste.tokens += unread.write_5m + unread.write_1h
+            waste.premium_pico += _premium_pico(book, row, unread)
 
 
 _FIELDS = (
@@ -78,12 +195,23 @@ _FIELDS = (
 )
 
 
-def _responses(workspace: Workspace, span: Span, only: Only | None) -> Any:
-    return narrowed(UsageRecord.objects.of(workspace).priced().between(span.start, span.end), only or {}).responses()
+def _not_wholly_read(records: UsageRecordQuerySet) -> Iterable[dict[str, Any]]:
+    """Requests after which the next of the same chain and model read less than there was. The database leaves out the others."""
+    following_request: dict[str, Any] = {
+        "partition_by": [F("chain"), F("model")],
+        "order_by": [F("occurred_at").asc(), F("id").asc()],
+    }
+    rows = records.exclude(chain="").annotate(
+        begun_at=Coalesce("started_at", "occurred_at"),
+        next_read=Window(Lead("cache_read_tokens"), **following_request),
+    )
+    there = F("cache_read_tokens") + F("cache_write_5m_tokens") + F("cache_write_1h_tokens")
+    rows = rows.filter(Q(next_read=None) | Q(next_read__lt=there))
+    return _written(rows.values(*_FIELDS, "begun_at", "next_read").iterator(chunk_size=5_000))
 
 
-def _too_many(records: Any) -> bool:
-    return len(records.values_list("pk")[: MOST_REQUESTS + 1]) > MOST_REQUESTS
+def _written(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    return (row for row in rows if row["cache_write_5m_tokens"] or row["cache_write_1h_tokens"])
 
 
 def _step(row: dict[str, Any]) -> ChainStep:
@@ -110,15 +238,3 @@ def _premium_pico(book: PriceBook, row: dict[str, Any], unread: UnreadWrite) -> 
         rates.cache_write_1h - rates.input
     ) * unread.write_1h
     return money.scaled(extra, factor.numerator, factor.denominator)
-
-
-def first_byte_times(
-    workspace: Workspace, *, first: date, last: date, zone: ZoneInfo, only: Only | None = None
-) -> FirstByteTimes | None:
-    """How much sooner an answer begins that reads the cache; None where there are too many requests to look at each."""
-    records = _responses(workspace, Span(first, last, zone), only).exclude(started_at=None).exclude(first_byte_at=None)
-    if _too_many(records):
-        return None
-    hits = records.filter(cache_read_tokens__gt=0).values_list("started_at", "first_byte_at")
-    misses = records.filter(cache_read_tokens=0).values_list("started_at", "first_byte_at")
-    return FirstByteTimes(median(waits(hits)), median(waits(misses)))

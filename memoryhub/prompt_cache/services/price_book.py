@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
@@ -18,6 +18,7 @@ from memoryhub.prompt_cache.domain.pricing import make_rates
 from memoryhub.prompt_cache.models import Price
 from memoryhub.prompt_cache.models.prices import ALWAYS
 from memoryhub.prompt_cache.price_books import list_price_book
+from memoryhub.prompt_cache.queries.price_changes import SUBJECT, PriceChange, form_of
 from memoryhub.prompt_cache.services.repricing import JOB_KIND, Repricing, reprice_records
 from memoryhub.prompt_cache.services.rollups import lock_ledger
 from memoryhub.work.services import enqueue_job
@@ -49,7 +50,7 @@ class PriceDraft:
 def preview_prices(*, workspace: Workspace, drafts: Sequence[PriceDraft]) -> Repricing:
     """What storing these prices would change, without changing anything."""
     with transaction.atomic():
-        result = _store_and_reprice(workspace, drafts)
+        result, _ = _store_and_reprice(workspace, drafts)
         transaction.set_rollback(True)
     return result
 
@@ -59,9 +60,16 @@ def store_prices(
 ) -> Repricing:
     """Put prices into the workspace's book and price its records anew, in one change set."""
     with transaction.atomic():
-        result = _store_and_reprice(workspace, drafts)
-        result.change_set = _log(workspace, actor, "prices.store", result, reason, door)
-        _leave_the_rest(workspace, result)
+        result, changes = _store_and_reprice(workspace, drafts)
+        log_prices(
+            workspace=workspace,
+            actor=actor,
+            action="prices.store",
+            result=result,
+            changes=changes,
+            reason=reason,
+            door=door,
+        )
     return result
 
 
@@ -72,53 +80,77 @@ def remove_price(*, workspace: Workspace, actor: Actor, price_id: int, reason: s
         price = Price.objects.filter(workspace=workspace, pk=price_id).first()
         if price is None:
             raise errors.NotFound("There is no such price in this workspace.")
+        change = PriceChange(price.model, price.valid_from, price.prompt_tokens_above, form_of(price), None)
         price.delete()
         result = reprice_records(workspace=workspace, models=[price.model])
-        result.change_set = _log(workspace, actor, "prices.remove", result, reason, door)
-        _leave_the_rest(workspace, result)
+        log_prices(
+            workspace=workspace,
+            actor=actor,
+            action="prices.remove",
+            result=result,
+            changes=[change],
+            reason=reason,
+            door=door,
+        )
     return result
 
 
-def _log(workspace: Workspace, actor: Actor, action: str, result: Repricing, reason: str, door: str) -> ChangeSet:
-    change_set = open_change_set(
+def log_prices(
+    *,
+    workspace: Workspace,
+    actor: Actor,
+    action: str,
+    result: Repricing,
+    changes: Sequence[PriceChange],
+    reason: str,
+    door: str,
+    reverts: ChangeSet | None = None,
+) -> None:
+    """Open the change set of new prices, note what each entry was and is, and leave the records that are too many to a job.
+
+    What a price was stands in the log, so that the change can be taken back.
+    """
+    change_set = result.change_set = open_change_set(
         workspace=workspace,
         actor=actor,
         action=action,
         reason=reason,
         door=door,
         subject_count=result.records + result.later,
+        reverts=reverts,
     )
     for model in result.models:
         record_event(
             workspace=workspace,
             actor=actor,
             action=action,
-            subject_type="price",
+            subject_type=SUBJECT,
             subject_id=model,
             detail={
                 "records": result.records,
                 "cost_before_usd": money.usd_text(result.cost_before_pico),
                 "cost_after_usd": money.usd_text(result.cost_after_pico),
+                "changes": [change.as_json() for change in changes if change.model == model],
             },
             change_set=change_set,
         )
-    return change_set
-
-
-def _store_and_reprice(workspace: Workspace, drafts: Sequence[PriceDraft]) -> Repricing:
-    lock_ledger(workspace)
-    names = {_store(workspace, draft) for draft in drafts}
-    return reprice_records(workspace=workspace, models=names)
-
-
-def _leave_the_rest(workspace: Workspace, result: Repricing) -> None:
-    """Records that were too many for one transaction are priced by a job."""
     if result.later:
         enqueue_job(workspace=workspace, kind=JOB_KIND, args={"models": result.models})
 
 
-def _store(workspace: Workspace, draft: PriceDraft) -> str:
-    name = list_price_book().canonical_model(normalise_model(draft.model).name)
+def _store_and_reprice(workspace: Workspace, drafts: Sequence[PriceDraft]) -> tuple[Repricing, list[PriceChange]]:
+    lock_ledger(workspace)
+    changes: dict[tuple[str, date, int], PriceChange] = {}
+    for draft in drafts:
+        change = _store(workspace, draft)
+        key = (change.model, change.valid_from, change.prompt_tokens_above)
+        changes[key] = replace(change, before=changes[key].before) if key in changes else change
+    result = reprice_records(workspace=workspace, models={model for model, _, _ in changes})
+    return result, list(changes.values())
+
+
+def _store(workspace: Workspace, draft: PriceDraft) -> PriceChange:
+    name = list_price_book().canonical_model(normalise_model(draft.model).name)[:200]
     try:
         rates = make_rates(
             input=draft.input_usd,
@@ -143,15 +175,12 @@ def _store(workspace: Workspace, draft: PriceDraft) -> str:
         "note": draft.note[:300],
         "updated_at": now,
     }
+    place = {"model": name, "valid_from": valid_from, "prompt_tokens_above": draft.prompt_tokens_above}
+    before = form_of(Price.objects.filter(workspace=workspace, **place).first())
     try:
-        Price.objects.update_or_create(
-            workspace=workspace,
-            model=name[:200],
-            valid_from=valid_from,
-            prompt_tokens_above=draft.prompt_tokens_above,
-            defaults=values,
-            create_defaults={**values, "created_at": now},
+        price, _ = Price.objects.update_or_create(
+            workspace=workspace, **place, defaults=values, create_defaults={**values, "created_at": now}
         )
     except IntegrityError as error:
         raise BadPriceError("The price breaks a rule of the price book.") from error
-    return name
+    return PriceChange(name, valid_from, draft.prompt_tokens_above, before, form_of(price))

@@ -12,6 +12,7 @@ from django.db import transaction
 from memoryhub.common import clock
 from memoryhub.prompt_cache.models import DailyUsage, LedgerState, UsageRecord
 from memoryhub.prompt_cache.price_books import get_price_book
+from memoryhub.prompt_cache.services.findings import forget_findings
 from memoryhub.prompt_cache.services.repricing import reprice_in_steps
 from memoryhub.prompt_cache.services.rollups import lock_ledger, rebuild_rollups
 from memoryhub.workspaces.models import Workspace
@@ -56,4 +57,5 @@ def forget_old_usage(*, workspace: Workspace, days: int) -> int:
         state = lock_ledger(workspace)
         if state.time_zone == zone.key:
             DailyUsage.objects.filter(workspace=workspace, day__lt=first_kept).delete()
+            forget_findings(workspace=workspace, before=first_kept)
     return forgotten

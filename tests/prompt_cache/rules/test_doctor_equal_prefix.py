@@ -291,6 +291,26 @@ def test_the_provider_is_agreed_with_or_not(
 
 
 @pytest.mark.parametrize(
+    ("more", "reason", "agrees"),
+    [
+        ({"at": 30}, "system_changed", None),  # we can't know what changed
+        ({"at": 301}, "tools_changed", None),
+        ({"at": 30, "read": 10_000}, "messages_changed", None),
+        ({"at": 30, "model": "claude-opus-5"}, "model_changed", True),  # usage names the model
+        ({"at": 30, "model": "claude-opus-5"}, "system_changed", False),
+        ({"at": 30}, "unavailable", None),
+    ],
+)
+def test_what_we_could_not_compare_is_no_disagreement(more: dict[str, Any], reason: str, agrees: bool | None) -> None:
+    model = more.pop("model", None)
+    current = make_exchange(None, write=10_000, provider_reason=reason, **more)
+    current = replace(current, model=model or current.model)
+
+    assert diagnose(make_exchange(None, write=10_000), current).agrees is agrees
+    assert diagnose(None, make_exchange(make_body(), provider_reason=reason)).agrees is None
+
+
+@pytest.mark.parametrize(
     ("more", "cause"),
     [
         ({"at": 301}, "ttl_expired"),

@@ -247,12 +247,16 @@ def test_agreement_with_the_provider_is_counted(api: Any, workspace: Workspace) 
     asked = next_turn(changed) | {"diagnostics": {"previous_message_id": "m4"}}
     record(api, 5, asked, read=10_000, session="s2", diagnostics=None)
 
+    record(api, 6, None, write=10_000, session="s3")
+    record(api, 7, None, write=10_000, session="s3", diagnostics=said("system_changed"))
+
     figures = summarize_diagnoses(workspace, *ALL_TIME)
-    assert (figures.requests, figures.compared, figures.agreed) == (5, 3, 2)
+    assert (figures.requests, figures.compared, figures.agreed) == (7, 3, 2)
     assert confusion_matrix(workspace, *ALL_TIME) == {
         ("system_changed", "system_changed"): 1,
         ("system_changed", "tools_changed"): 1,
         ("no_change", "no_change"): 1,
+        ("no_bodies", "system_changed"): 1,
     }
 
 
