@@ -208,7 +208,9 @@ def _standing(memory: Memory, form: Memory, request: SearchRequest, now: datetim
     states = list(request.states) or [MemoryState.ACTIVE, MemoryState.FADING]
     archived_too = "archived" in request.include or MemoryState.ARCHIVED in states
     if MemoryState.FORGOTTEN in (memory.state, form.state):
-        return WhyNot("state", _("It is in the trash.") if memory.state == form.state else _("It was in the trash then."))
+        return WhyNot(
+            "state", _("It is in the trash.") if memory.state == form.state else _("It was in the trash then.")
+        )
     if form.state == MemoryState.ARCHIVED and not archived_too:
         return WhyNot("state", _("It is archived; `include` can bring archived memories in."))
     if form.state in (MemoryState.ACTIVE, MemoryState.FADING):
