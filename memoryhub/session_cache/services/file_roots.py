@@ -7,7 +7,6 @@ test holds them together. One look-up looks at no more than a budget allows: wha
 import hashlib
 import os
 import stat
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +14,7 @@ from typing import Any
 
 from django.conf import settings
 
+from memoryhub.common import clock
 from memoryhub.invalidation.domain.dependency import Dependency
 
 RACY_SECONDS = 2.0  # younger files are told by their content: a second change could hide in the clock's granularity
@@ -119,7 +119,7 @@ def folder_hash(path: str, *, contents: bool, budget: _Budget | None = None) -> 
     """
     budget = budget or _Budget()
     digest = hashlib.sha256()
-    young_ns = time.time_ns() - int(RACY_SECONDS * 1e9)
+    young_ns = int((clock.now().timestamp() - RACY_SECONDS) * 1e9)
     waiting = [path]
     while waiting:
         folder = waiting.pop()
