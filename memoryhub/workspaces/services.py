@@ -251,6 +251,8 @@ def ensure_session(
 def ensure_sessions(*, workspace: Workspace, sids: Sequence[str]) -> dict[str, Session]:
     """Return the sessions of many ids by id, the missing ones made; two queries, however many there are."""
     wanted = {sid for sid in sids if sid}
+    if not wanted:
+        return {}
     now = clock.now()
     known = {session.sid: session for session in Session.objects.filter(workspace=workspace, sid__in=wanted)}
     missing = [

@@ -8,6 +8,7 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import lru_cache
 
@@ -48,15 +49,19 @@ def words(text: str) -> list[str]:
 
 def tokens(text: str) -> list[str]:
     """The tokens that stand for a text in the index, stop words included."""
-    out: list[str] = []
-    for word in words(text):
-        if _IS_CJK.match(word):
-            out.extend(word)
-            out.extend(word[i : i + 2] for i in range(len(word) - 1))
-        else:
-            base = word.split("'", 1)[0].split("’", 1)[0]
-            out.append(stem(base[:MAX_TOKEN_CHARS]))
-    return out[:MAX_TOKENS]
+    return [token for word in words(text) for token in _tokens_of(word)][:MAX_TOKENS]
+
+
+def _tokens_of(word: str) -> Sequence[str]:
+    if _IS_CJK.match(word):
+        return [*word, *(word[i : i + 2] for i in range(len(word) - 1))]
+    base = word.split("'", 1)[0].split("’", 1)[0]
+    return (stem(base[:MAX_TOKEN_CHARS]),)
+
+
+@lru_cache(maxsize=131_072)
+def _terms_of(word: str) -> tuple[int, ...]:
+    return tuple(map(term_id, _tokens_of(word)))
 
 
 def query_tokens(query: str) -> list[str]:
@@ -72,7 +77,17 @@ def query_tokens(query: str) -> list[str]:
 
 def term_counts(text: str) -> Counter[int]:
     """How often each term stands in a text."""
-    return Counter(map(term_id, tokens(text)))
+    return count_terms(words(text))
+
+
+def count_terms(plain: Iterable[str]) -> Counter[int]:
+    """How often each term stands among the words of a text; common words are looked up, not analysed anew."""
+    terms = [term for word in plain for term in (_terms_of(word) if len(word) <= MAX_TOKEN_CHARS else _long(word))]
+    return Counter(terms[:MAX_TOKENS])
+
+
+def _long(word: str) -> list[int]:
+    return [term_id(token) for token in _tokens_of(word)]
 
 
 def date_words(at: date) -> str:

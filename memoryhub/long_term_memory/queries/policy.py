@@ -1,11 +1,13 @@
 """The decay policy in force, and what a memory's curve looks like under it."""
 
+import json
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from memoryhub.common.plain_query import PlainQuery
 from memoryhub.long_term_memory.domain.decay import Curve, DecayPolicy, MemoryFacts, PolicyBook, draw_curve
-from memoryhub.long_term_memory.models import DecayRules, Memory, MemoryTag, RecalledMemory
+from memoryhub.long_term_memory.models import Memory, MemoryTag, RecalledMemory
 from memoryhub.workspaces.models import Workspace
 
 CURVE_POINTS = 61
@@ -13,10 +15,17 @@ CURVE_POINTS = 61
 
 def get_policy_book(workspace: Workspace) -> PolicyBook:
     """The workspace's decay policy with its exceptions; the defaults where none was saved."""
-    rules = DecayRules.objects.filter(workspace=workspace).first()
-    if rules is None:
-        return PolicyBook()
-    return read_policy_book(rules.base, rules.by_kind, rules.by_tag)
+    rules = _RULES.fetch([workspace.pk])
+    return PolicyBook() if rules is None else read_policy_book(*map(_as_object, rules))
+
+
+_RULES = PlainQuery("SELECT base, by_kind, by_tag FROM long_term_memory_decayrules WHERE workspace_id = %s")
+
+
+def _as_object(stored: Any) -> dict[str, Any]:
+    """A JSON column as a plain cursor gives it: SQLite's as text."""
+    found: dict[str, Any] = json.loads(stored) if isinstance(stored, str) else stored
+    return found
 
 
 def read_policy_book(

@@ -66,7 +66,8 @@ def build_document(
     memory: Memory, before: Sequence[str] = (), after: Sequence[str] = (), vector: bytes | None = None
 ) -> SearchDocument:
     """The document of a memory whose id is known; neighbours of its source event are its context."""
-    own = text.term_counts(memory.content)
+    own_words = text.words(memory.content)
+    own = text.count_terms(own_words)
     subject = text.term_counts(memory.subject) if memory.subject else Counter[int]()
     other: Counter[int] = Counter()
     dates = _date_terms(memory.created_at.date())
@@ -83,7 +84,7 @@ def build_document(
         SearchDocument,
         key=document_key(memory.scope_id, memory.pk),
         workspace_id=memory.workspace_id,
-        word_count=len(text.words(memory.content)),
+        word_count=len(own_words),
         token_count=length,
         is_question=memory.content.rstrip().endswith(("?", "？")),
         has_context=bool(before or after),

@@ -1,8 +1,10 @@
 """From a draft to a row that may be stored: its rules, its guards, its scope."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from memoryhub.long_term_memory.domain import guards
@@ -21,6 +23,7 @@ from memoryhub.long_term_memory.services.writer import (
     Writer,
 )
 
+_CONTROL = re.compile(r"[\x00-\x1f]")
 KINDS, STATES, TRUSTS = frozenset(Kind.values), frozenset(MemoryState.values), frozenset(Trust.values)
 
 
@@ -55,11 +58,11 @@ def check_content(content: str, *, may_be_empty: bool = False) -> str:
 
 def check_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """Tags without surrounding blanks and doubles, in order; raises InvalidMemory."""
-    cleaned = tuple(dict.fromkeys(tag.strip() for tag in tags))
+    cleaned = tuple(dict.fromkeys([tag.strip() for tag in tags]))
     if len(cleaned) > MAX_TAGS:
         raise InvalidMemory(f"A memory takes at most {MAX_TAGS} tags.")
     for tag in cleaned:
-        if not tag or len(tag) > MAX_TAG_CHARS or any(ord(character) < 32 for character in tag):
+        if not tag or len(tag) > MAX_TAG_CHARS or _CONTROL.search(tag):
             raise InvalidMemory(f"A tag takes 1 to {MAX_TAG_CHARS} characters, none of them control characters.")
     return cleaned
 
@@ -84,7 +87,7 @@ def check_memory_path(path: str) -> str:
 
 
 def check_subject(subject: str) -> str:
-    if len(subject) > 200 or any(ord(character) < 32 for character in subject):
+    if len(subject) > 200 or _CONTROL.search(subject):
         raise InvalidMemory("subject takes at most 200 characters, none of them control characters.")
     return subject
 
@@ -96,9 +99,13 @@ def check_validity(valid_from: datetime | None, valid_until: datetime | None) ->
 
 def bind(scope: ScopeNames, writer: Writer) -> ScopeNames:
     """The scope inside the writer's binding; raises where it lies outside or names nobody."""
-    binding = writer.binding
+    return _bound(scope, writer.binding.agent, writer.binding.user, writer.binding.project)
+
+
+@lru_cache(maxsize=4_096)
+def _bound(scope: ScopeNames, agent: str | None, user: str | None, project: str | None) -> ScopeNames:
     try:
-        bound = scope.check().within(agent=binding.agent, user=binding.user, project=binding.project)
+        bound = scope.check().within(agent=agent, user=user, project=project)
     except ScopeClash as error:
         raise OutsideBinding(f"This write lies outside: {error}.") from error
     except ValueError as error:
@@ -129,16 +136,17 @@ def _check(writer: Writer, draft: MemoryDraft, settings: GuardSettings, *, file_
         raise InvalidMemory(f"state must be one of {', '.join(MemoryState.values)}.")
     if draft.trust is not None and draft.trust not in TRUSTS:
         raise InvalidMemory(f"trust must be one of {', '.join(Trust.values)}.")
-    cleaned = replace(
-        draft,
-        scope=bind(draft.scope, writer),
-        tags=check_tags(draft.tags),
-        importance=check_importance(draft.importance),
-        kind=check_kind(draft.kind),
-        subject=check_subject(draft.subject),
-        path=check_memory_path(draft.path) if draft.path is not None else None,
-    )
-    return guarded(cleaned, settings, file_door=file_door)
+    cleaned: dict[str, Any] = {
+        "scope": bind(draft.scope, writer),
+        "tags": check_tags(draft.tags),
+        "importance": check_importance(draft.importance),
+        "kind": check_kind(draft.kind),
+        "subject": check_subject(draft.subject),
+        "path": check_memory_path(draft.path) if draft.path is not None else None,
+    }
+    changed = {name: value for name, value in cleaned.items() if value != getattr(draft, name)}
+    draft = replace(draft, **changed) if changed else draft
+    return guarded(draft, settings, file_door=file_door)
 
 
 def guarded(draft: MemoryDraft, settings: GuardSettings, *, file_door: bool) -> Checked:

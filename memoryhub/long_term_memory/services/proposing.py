@@ -28,13 +28,13 @@ PREFILTER = 0.45  # share of common terms from which the texts are compared
 
 def ask_about_quarantined(*, workspace: Workspace, memories: Sequence[Memory], now: datetime) -> None:
     """Put quarantined memories into the inbox, each once at a time."""
+    if not memories:
+        return
     pks = [memory.pk for memory in memories]
     waiting = set(
         ReviewItem.objects.filter(memory_id__in=pks, kind=ReviewKind.QUARANTINED, state=ReviewState.OPEN).values_list(
             "memory_id", flat=True
         )
-        if pks
-        else ()
     )
     insert_rows(
         [
@@ -98,6 +98,8 @@ def _propose_in_scope(workspace: Workspace, scope_id: int, group: list[Memory], 
 
 
 def _compare(workspace: Workspace, memory: Memory, ids_near: Sequence[int], now: datetime) -> list[ReviewItem]:
+    if not ids_near:
+        return []
     found = []
     for other in Memory.objects.filter(pk__in=ids_near, path__isnull=True).exclude(content=memory.content):
         if memory.superseded_by_id == other.pk or other.superseded_by_id == memory.pk:

@@ -21,7 +21,7 @@ from memoryhub.long_term_memory.models import (
 )
 from memoryhub.long_term_memory.queries.guards import GuardSettings, get_guard_settings
 from memoryhub.long_term_memory.queries.policy import get_policy_book
-from memoryhub.long_term_memory.rows import insert_rows
+from memoryhub.long_term_memory.rows import insert_rows, new_instance
 from memoryhub.long_term_memory.search import documents, embedders
 from memoryhub.long_term_memory.search.index import term_index
 from memoryhub.long_term_memory.services import revisions as revising
@@ -180,8 +180,8 @@ class _Batch:
     def _find_scopes(self) -> dict[Any, Scope]:
         names = {c.draft.scope for c in self.checked}
         agents = {scope.agent for scope in names if scope.agent}
-        known = set(Agent.objects.filter(workspace=self.workspace, name__in=agents).values_list("name", flat=True))
-        self.unknown_agents = agents - known
+        known = Agent.objects.filter(workspace=self.workspace, name__in=agents) if agents else Agent.objects.none()
+        self.unknown_agents = agents - set(known.values_list("name", flat=True))
         if not self.settings.quarantine_unknown_agents:
             for name in sorted(self.unknown_agents):
                 ensure_agent(workspace=self.workspace, name=name)
@@ -234,12 +234,16 @@ class _Batch:
         trust = c.trust
         if self.settings.quarantine_unknown_agents and draft.scope.agent in self.unknown_agents:
             trust = Trust.QUARANTINED
-        memory = Memory(
-            workspace=self.workspace,
-            scope=scope,
-            store=draft.store,
+        memory: Memory = new_instance(
+            Memory,
+            {
+                "workspace": self.workspace,
+                "scope": scope,
+                "store": draft.store,
+                "session": sessions.get(draft.session or ""),
+                "superseded_by": None,
+            },
             public_id=draft.public_id or ids.new_id("mem"),
-            session=sessions.get(draft.session or ""),
             event_id=draft.event or "",
             subject=draft.subject,
             content=draft.content,

@@ -11,6 +11,7 @@ from typing import Any
 from memoryhub.audit.models import ChangeSet
 from memoryhub.audit.services import open_change_set
 from memoryhub.common import ids
+from memoryhub.common.plain_query import PlainQuery
 from memoryhub.long_term_memory.domain import duplicates
 from memoryhub.long_term_memory.domain.decay import Curve, DecayPolicy, PolicyBook, draw_curve
 from memoryhub.long_term_memory.domain.forms import TIMES, differing, pack_time, unpack_time
@@ -328,7 +329,13 @@ def rebuild_documents(revisions: Sequence[Revision], vectors: dict[int, bytes]) 
 def current_model_id() -> int | None:
     """The row id of the embedder in use."""
     name = embedders.current().model_id
-    return EmbeddingModel.objects.get_or_create(name=name)[0].pk if name else None
+    if not name:
+        return None
+    known = _MODEL.fetch([name])
+    return known[0] if known else EmbeddingModel.objects.get_or_create(name=name)[0].pk
+
+
+_MODEL = PlainQuery("SELECT id FROM long_term_memory_embeddingmodel WHERE name = %s")
 
 
 def update_document_facts(memories: Sequence[Memory]) -> None:

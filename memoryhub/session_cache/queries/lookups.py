@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from memoryhub.common.plain_query import PlainQuery
 from memoryhub.session_cache.domain.event_tree import Path
-from memoryhub.session_cache.queries.plain_row import PlainQuery
 
 _COLUMNS = (
     ("session_id", "s.id"),

@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from memoryhub.common.plain_query import PlainQuery
 from memoryhub.session_cache.models import ToolPolicy
-from memoryhub.session_cache.queries.plain_row import PlainQuery
 
 _POLICY_FIELDS = [field.attname for field in ToolPolicy._meta.concrete_fields]
 _SQL = """

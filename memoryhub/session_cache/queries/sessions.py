@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import connection
 from django.db.models import QuerySet
 
-from memoryhub.session_cache.queries.plain_row import PlainQuery
+from memoryhub.common.plain_query import PlainQuery
 from memoryhub.session_cache.queries.tree import UnknownSession
 from memoryhub.workspaces.models import Session
 from memoryhub.workspaces.principals import Principal
