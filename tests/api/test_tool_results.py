@@ -1,9 +1,11 @@
 """Tool results over the API: hits, misses by reason, policies, leases, proofs."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
+from memoryhub.common import clock
 from memoryhub.session_cache.models import ToolResult, ToolSpace
 from memoryhub.session_cache.services import usage
 
@@ -165,6 +167,26 @@ def test_which_parameters_are_the_same(cached, stored, asked, same):
     put(cached, params=stored)
 
     assert (look(cached, params=asked)["state"] == "hit") == same
+
+
+def test_equal_keys_of_different_parameters_are_no_hit(cached):
+    """The parameters themselves are compared: were two calls ever to meet in one digest, neither gets the other's."""
+    key = put(cached).json()["key"]
+    ToolResult.objects.filter(key=key).update(params='{"q":"b"}')
+
+    assert look(cached)["state"] == "miss"
+    ToolResult.objects.filter(key=key).update(params='{"q":"a"}')
+    assert look(cached)["state"] == "hit"
+
+
+def test_an_entry_from_the_future_is_stale(cached):
+    """The clock of the machine has been set back since it was stored."""
+    with clock.frozen(clock.now() + timedelta(hours=1)):
+        put(cached)
+
+    assert look(cached)["reason"] == "stale"
+    with clock.frozen(clock.now() + timedelta(hours=1)):
+        assert look(cached)["state"] == "hit"
 
 
 def test_what_belongs_to_the_key(cached):
