@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from urllib.parse import urlencode
 
 import pytest
 
@@ -260,6 +261,22 @@ def test_the_list_shows_everything_but_the_value_and_hides_secrets(cached):
     assert "the value" not in response.content.decode()
     assert look(cached, params={"q": "a", "api_key": "hunter2", "nested": {"access_token": "t"}})["state"] == "hit"
     assert look(cached, params={"q": "a", "api_key": "other", "nested": {"access_token": "t"}})["state"] == "miss"
+
+
+def test_results_are_found_by_what_is_in_their_parameters_and_dependencies(cached):
+    put(cached, params={"q": "invoice 50%_off"})
+    put(cached, params={"q": "发票"}, depends_on=[{"kind": "file", "path": "/w/Übersicht.md"}])
+    put(cached, params={"password": "hunter2"})
+
+    def found(text):
+        items = cached.get(f"/sessions/s1/tool-results?{urlencode({'q': text})}").json()["items"]
+        return [item["params"].get("q") for item in items]
+
+    assert found("INVOICE") == ["invoice 50%_off"]
+    assert found("50%_o") == ["invoice 50%_off"]
+    assert found("发票") == found("/w/Üb") == ["发票"]
+    assert found("hunter2") == [], "what is hidden is not found either"
+    assert len(found("")) == 3
 
 
 def test_removing_one_entry_by_key(cached):

@@ -210,6 +210,16 @@ def test_the_tool_cache_says_what_each_tool_saves(viewer, session):
     assert "absent" in str(row.top_miss)
 
 
+def test_stored_results_are_searched(viewer, session):
+    put(session, "tea and biscuits")
+    put(session, "coffee")
+
+    page = viewer.get("/tool-cache?q=BISCUIT&tool=search")
+
+    assert [row.params for row in page.context["entries"]] == ['{"q":"tea and biscuits"}']
+    assert 'name="tool" value="search"' in page.content.decode(), "the search keeps the filter"
+
+
 def test_a_policy_is_changed_in_its_form(editor, workspace):
     form = {
         "tool": "grep", "cacheable": "on", "strategy": "ttl", "ttl_seconds": "5", "scope": "workspace",
