@@ -88,11 +88,12 @@ def list_tool_results(
     limit: Limit,
     cursor: Cursor = None,
     tool: Annotated[str | None, Query(None, max_length=200)] = None,
+    q: Annotated[str, Query("", max_length=200, description="A text in the parameters or dependencies.")] = "",
 ) -> Any:
     """Entries without their values: parameters (secrets hidden), dependencies, hits, size, age."""
     session = sessions.get_session(request.principal, sid)
     usage.flush()
-    entries = tool_results.list_entries(request.principal.workspace, sid=session.sid, tool=tool)
+    entries = tool_results.list_entries(request.principal.workspace, sid=session.sid, tool=tool, text=q.strip())
     return page(entries, order=[("id", "desc")], cursor=cursor, limit=limit, shape=ToolResultOut.of)
 
 

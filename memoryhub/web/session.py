@@ -13,6 +13,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from memoryhub.common import errors
 from memoryhub.flows.extract import request_extraction
 from memoryhub.flows.rewind import preview_rewind_session, retire_memories, rewind_session
+from memoryhub.prompt_cache.domain import money
+from memoryhub.prompt_cache.models import RecordState
+from memoryhub.prompt_cache.queries.records import find_last_request
 from memoryhub.session_cache.domain.event_tree import Node, Path
 from memoryhub.session_cache.models import SessionEvent
 from memoryhub.session_cache.queries import blobs, pages, tool_results
@@ -85,6 +88,7 @@ def _tree_context(request: MemberRequest, found: Session, chosen: SessionEvent, 
         "older_url": session_url(found.sid, at=at, **{"from": older}) if older else "",
         "newest_url": session_url(found.sid, at=at) if start else "",
         "window": _window(node),
+        "request_facts": _last_request(found, chosen, is_head=at == ""),
         "map": _map(found, chosen, node),
         "prefix_hash": bytes(chosen.prefix_hash).hex(),
     }
@@ -133,6 +137,28 @@ def _window(node: Node) -> dict[str, Any]:
         "tokens": summary.tokens,
         "events": summary.events,
         "is_compacted": bool(summary.compactions),
+    }
+
+
+def _last_request(found: Session, chosen: SessionEvent, *, is_head: bool) -> dict[str, Any] | None:
+    """What the ledger says of the last request up to here: how much of it the prompt cache had, and what it cost."""
+    record = find_last_request(found.workspace, session=found.sid, until=None if is_head else chosen.occurred_at)
+    if record is None:
+        return None
+    written = record.cache_write_5m_tokens + record.cache_write_1h_tokens
+    sent = record.input_tokens + written + record.cache_read_tokens
+    share = record.cache_read_tokens / sent if sent else 0.0
+    is_priced = record.state == RecordState.PRICED
+    return {
+        "model": record.model,
+        "occurred_at": record.occurred_at,
+        "sent": sent,
+        "read": record.cache_read_tokens,
+        "written": written,
+        "share": formats.percent(share),
+        "width": f"{1000 * share:.1f}",
+        "usd": formats.usd(money.usd(record.cost_pico)) if is_priced else "",
+        "saved_usd": formats.usd(money.usd(record.nocache_pico - record.cost_pico)) if is_priced else "",
     }
 
 

@@ -128,12 +128,12 @@ def entry_row(entry: ToolResult, doubt: pages.Doubt) -> EntryRow:
 @require_GET
 @member("viewer")
 def tool_cache(request: MemberRequest) -> HttpResponse:
-    """Figures by tool, then the entries; the tool, the session and the order stand in the address."""
+    """Figures by tool, then the entries; the tool, the session, the search and the order stand in the address."""
     usage.flush()
     workspace = request.principal.workspace
     tool, sid = request.GET.get("tool", "")[:200], request.GET.get("session", "")[:200]
-    order = request.GET.get("order", "newest")
-    entries = tool_results.list_entries(workspace, sid=sid or None, tool=tool or None)
+    order, text = request.GET.get("order", "newest"), request.GET.get("q", "").strip()[:200]
+    entries = tool_results.list_entries(workspace, sid=sid or None, tool=tool or None, text=text)
     page = paging.page_of(request, entries, order=ORDERS.get(order, NEWEST_FIRST))
     tools = [_tool_row(figures) for figures in pages.list_tools(workspace)]
     doubt = pages.get_doubt(workspace)
@@ -145,6 +145,12 @@ def tool_cache(request: MemberRequest) -> HttpResponse:
         "chips": [
             (label, value, paging.url_with(request, cursor=None, **{name: None}))
             for name, label, value in (("tool", _("tool"), tool), ("session", _("session"), sid))
+            if value
+        ],
+        "q": text,
+        "kept": [
+            (name, value)
+            for name, value in (("tool", tool), ("session", sid), ("order", request.GET.get("order")))
             if value
         ],
         "orders": _orders(request, order),

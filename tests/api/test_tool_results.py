@@ -1,9 +1,12 @@
 """Tool results over the API: hits, misses by reason, policies, leases, proofs."""
 
 import json
+from datetime import timedelta
+from urllib.parse import urlencode
 
 import pytest
 
+from memoryhub.common import clock
 from memoryhub.session_cache.models import ToolResult, ToolSpace
 from memoryhub.session_cache.services import usage
 
@@ -167,6 +170,26 @@ def test_which_parameters_are_the_same(cached, stored, asked, same):
     assert (look(cached, params=asked)["state"] == "hit") == same
 
 
+def test_equal_keys_of_different_parameters_are_no_hit(cached):
+    """The parameters themselves are compared: were two calls ever to meet in one digest, neither gets the other's."""
+    key = put(cached).json()["key"]
+    ToolResult.objects.filter(key=key).update(params='{"q":"b"}')
+
+    assert look(cached)["state"] == "miss"
+    ToolResult.objects.filter(key=key).update(params='{"q":"a"}')
+    assert look(cached)["state"] == "hit"
+
+
+def test_an_entry_from_the_future_is_stale(cached):
+    """The clock of the machine has been set back since it was stored."""
+    with clock.frozen(clock.now() + timedelta(hours=1)):
+        put(cached)
+
+    assert look(cached)["reason"] == "stale"
+    with clock.frozen(clock.now() + timedelta(hours=1)):
+        assert look(cached)["state"] == "hit"
+
+
 def test_what_belongs_to_the_key(cached):
     put(cached, tool_version="1", root="/w", env={"LANG": "C"})
 
@@ -238,6 +261,22 @@ def test_the_list_shows_everything_but_the_value_and_hides_secrets(cached):
     assert "the value" not in response.content.decode()
     assert look(cached, params={"q": "a", "api_key": "hunter2", "nested": {"access_token": "t"}})["state"] == "hit"
     assert look(cached, params={"q": "a", "api_key": "other", "nested": {"access_token": "t"}})["state"] == "miss"
+
+
+def test_results_are_found_by_what_is_in_their_parameters_and_dependencies(cached):
+    put(cached, params={"q": "invoice 50%_off"})
+    put(cached, params={"q": "发票"}, depends_on=[{"kind": "file", "path": "/w/Übersicht.md"}])
+    put(cached, params={"password": "hunter2"})
+
+    def found(text):
+        items = cached.get(f"/sessions/s1/tool-results?{urlencode({'q': text})}").json()["items"]
+        return [item["params"].get("q") for item in items]
+
+    assert found("INVOICE") == ["invoice 50%_off"]
+    assert found("50%_o") == ["invoice 50%_off"]
+    assert found("发票") == found("/w/Üb") == ["发票"]
+    assert found("hunter2") == [], "what is hidden is not found either"
+    assert len(found("")) == 3
 
 
 def test_removing_one_entry_by_key(cached):

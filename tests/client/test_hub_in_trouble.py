@@ -3,6 +3,7 @@
 import logging
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -119,6 +120,108 @@ def test_the_next_process_sends_what_a_killed_one_left(hub_process, tmp_path):
     _, report = hub_process.call("GET", "/api/v1/prompt-cache/report?from=2026-11-01&to=2026-11-30&group_by=session")
     assert report["totals"]["requests"] >= 1
     client.close()
+
+
+def test_an_agent_runs_on_while_the_hub_is_away_and_all_of_it_is_known_afterwards(tmp_path):
+    """A run of steps, each a tool call, a write and a model's answer; the hub stops in the middle and comes back."""
+    with running_hub() as hub:
+        client = MemoryHub(hub.base, hub.key, session="run", spool_dir=tmp_path, timeout_seconds=2)
+        client.tools._break_seconds = 0.1
+        runs = []
+
+        @client.tools.cached(name="look", version="")
+        def look(what):
+            runs.append(what)
+            return f"seen {what}"
+
+        @client.tools.writes("look", name="change")
+        def change(what):
+            return f"changed {what}"
+
+        def step(number):
+            assert look(number % 3) == f"seen {number % 3}"
+            if number % 5 == 4:
+                assert change(number) == f"changed {number}"
+            client.prompt_cache.record(usage(f"run-{number}"))
+
+        for number in range(10):
+            step(number)
+        asked = len(runs)
+        assert asked == 6, "three, and three again after a write: the second write has not been looked after yet"
+        assert client.prompt_cache.flush()
+        hub.stop()
+        for number in range(10, 20):
+            step(number)
+        assert len(runs) == asked + 10, "without a hub the tools just run"
+        hub.start()
+        for number in range(20, 25):
+            step(number)
+
+        deadline = time.monotonic() + 60
+        total = 0
+        while time.monotonic() < deadline and total != 25:
+            time.sleep(0.5)
+            _, report = hub.call("GET", "/api/v1/prompt-cache/report?from=2026-11-01&to=2026-11-30")
+            total = report["totals"].get("requests", 0)
+        assert total == 25
+        client.tools._resume_at = 0.0
+        assert look("again") == look("again") == "seen again"
+        assert runs.count("again") == 1, "the cache works again"
+        client.close()
+
+
+HOLDER = """
+import sys, time
+from memoryhub.client import MemoryHub
+base, key, ledger = sys.argv[1:]
+hub = MemoryHub(base, key, session="fifty-killed")
+
+@hub.tools.cached(name="slow", version="")
+def slow(value):
+    with open(ledger, "a") as file:
+        file.write("begun\\n")
+    time.sleep(600)
+
+slow(21)
+"""
+
+
+def test_fifty_wait_for_a_holder_that_is_killed_and_it_runs_once_more(hub_process, make_client, monkeypatch, tmp_path):
+    """Ten clients with five threads each wait for another process; it dies in the middle of the tool."""
+    monkeypatch.setattr("memoryhub.client.leases.LEASE_SECONDS", 4.0)
+    ledger = tmp_path / "ledger"
+    code = HOLDER.replace(
+        "hub = MemoryHub", "import memoryhub.client.tools as t; t.LEASE_SECONDS = 4.0\nhub = MemoryHub"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code, hub_process.base, hub_process.key, str(ledger)])
+    deadline = time.monotonic() + 60
+    while not ledger.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    runs, answers = [], []
+
+    def slow_tool(client):
+        @client.tools.cached(name="slow", version="")
+        def slow(value):
+            runs.append(value)
+            time.sleep(0.3)
+            return value * 2
+
+        return slow
+
+    tools = [slow_tool(make_client(session="fifty-killed")) for _ in range(10)]
+    threads = [threading.Thread(target=lambda i=i: answers.append(tools[i % 10](21))) for i in range(50)]
+    for thread in threads:
+        thread.start()
+    time.sleep(1)
+    assert (runs, answers) == ([], []), "the holder lives"
+    holder.kill()
+    holder.wait()
+    for thread in threads:
+        thread.join(60)
+
+    assert answers == [42] * 50
+    assert runs == [21]
+    assert ledger.read_text() == "begun\n"
 
 
 def test_a_killed_holder_does_not_block_the_others(hub_process, make_client, monkeypatch):

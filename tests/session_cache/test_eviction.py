@@ -1,6 +1,8 @@
 """Who goes first when there is no room, in the rule and in the tables."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from memoryhub.session_cache.domain.eviction import Facts, fits, gdsf, lfu, lru, moving_average
 from memoryhub.session_cache.models import ToolResult, ToolSpace
@@ -58,6 +60,7 @@ def session(owner):
     session = describe_session(principal=owner, sid="s", tool_capacity_bytes=1024)
     choice = PolicyChoice(cacheable=True)
     set_tool_policy(workspace=owner.workspace, tool="t", choice=choice, actor=owner.actor)
+    session.principal = owner
     yield session
     usage.forget_all()
 
@@ -88,6 +91,35 @@ def test_a_full_space_makes_room_and_the_sum_stays_right(session):
     assert sums(session).evicted_count == 15
     assert look(session, 0).reason == "evicted"
     assert look(session, 24).state == "hit"
+
+
+def test_making_room_costs_the_same_however_much_is_stored(session):
+    """Victims are walked along an index: no scan, and as many statements in a large space as in a small one."""
+    counts = []
+    for entries in (10, 1000):
+        describe_session(principal=session.principal, sid="s", tool_capacity_bytes=100 * entries + 24)
+        for number in range(entries):
+            put(session, number)
+        with CaptureQueriesContext(connection) as captured:
+            put(session, 10_000 + entries)
+        counts.append(len(captured.captured_queries))
+    assert counts[0] == counts[1]
+    assert sum_of_evicted(session) >= 2
+
+    with connection.cursor() as cursor:
+        sql, params = (
+            ToolResult.objects.filter(space_id=1).first_to_evict().values_list("pk")[:100].query.sql_with_params()
+        )
+        cursor.execute("SET enable_seqscan = off" if connection.vendor == "postgresql" else "SELECT 1")
+        cursor.execute(("EXPLAIN " if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN ") + sql, params)
+        plan = " ".join(str(row) for row in cursor.fetchall())
+    assert "tool_result_eviction" in plan, plan
+    assert "TEMP B-TREE" not in plan
+    assert "Sort" not in plan
+
+
+def sum_of_evicted(session):
+    return ToolSpace.objects.get(session=session).evicted_count
 
 
 def test_what_is_hit_and_dear_stays(session):

@@ -1,10 +1,15 @@
 """Sessions, a session, the tool cache, invalidation: what they show, who may act, and that rows cost no queries."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from memoryhub.common import clock
 from memoryhub.flows.invalidate import announce_write
+from memoryhub.prompt_cache.domain.reports import UsageReport
+from memoryhub.prompt_cache.services.usage import record_reports
 from memoryhub.session_cache.models import SessionEvent, ToolResult
 from memoryhub.session_cache.queries.tree import find_tree, head_id
 from memoryhub.session_cache.services import usage
@@ -120,6 +125,30 @@ def test_the_window_is_counted_by_part(viewer, workspace):
     assert window["is_compacted"]
 
 
+def test_the_window_says_what_the_last_request_had_cached_and_cost(viewer, session, workspace):
+    url = "/sessions/run%2F1"
+    assert viewer.get(url).context["request_facts"] is None
+
+    def request(seconds, model, **usage):
+        at = clock.now() + timedelta(seconds=seconds)
+        report = UsageReport(message_id=f"m{seconds}", model=model, started_at=at, session="run/1", usage=usage)
+        record_reports(workspace=workspace, reports=[report])
+
+    request(-1000, "claude-opus-5-5", input_tokens=1000, output_tokens=0)
+    request(10, "claude-opus-5-5", input_tokens=10_000, cache_read_input_tokens=90_000, output_tokens=0)
+    page = viewer.get(url)
+    facts = page.context["request_facts"]
+    assert (facts["read"], facts["sent"], facts["width"]) == (90_000, 100_000, "900.0")
+    assert facts["share"].startswith("90.0")
+    assert facts["usd"].startswith("$0.0")
+    assert f"It cost {facts['usd']}; caching saved {facts['saved_usd']}." in page.content.decode()
+    earlier = viewer.get(f"{url}?at=b").context["request_facts"]
+    assert earlier["sent"] == 1000, "of an event: the last request before it"
+
+    request(20, "unheard-of", input_tokens=5, output_tokens=1)
+    assert "Its model has no price yet." in viewer.get(url).content.decode()
+
+
 def test_a_rewind_is_shown_first_then_done(editor, session):
     put(session)
     asked = editor.get("/sessions/run%2F1/rewind?to=a").content.decode()
@@ -179,6 +208,16 @@ def test_the_tool_cache_says_what_each_tool_saves(viewer, session):
     assert row.verdict_tone == "good"
     assert "pays" in page.content.decode()
     assert "absent" in str(row.top_miss)
+
+
+def test_stored_results_are_searched(viewer, session):
+    put(session, "tea and biscuits")
+    put(session, "coffee")
+
+    page = viewer.get("/tool-cache?q=BISCUIT&tool=search")
+
+    assert [row.params for row in page.context["entries"]] == ['{"q":"tea and biscuits"}']
+    assert 'name="tool" value="search"' in page.content.decode(), "the search keeps the filter"
 
 
 def test_a_policy_is_changed_in_its_form(editor, workspace):

@@ -87,6 +87,14 @@ def _billed(record: UsageRecord, book: PriceBook) -> BilledPart:
     return BilledPart(record, factor, lines)
 
 
+def find_last_request(workspace: Workspace, *, session: str, until: datetime | None = None) -> UsageRecord | None:
+    """Return the last response of a session's own chain up to a moment (default: of all), or None; one look at an index."""
+    found = UsageRecord.objects.of(workspace).responses().filter(session=session, sidechain=False)
+    if until is not None:
+        found = found.filter(occurred_at__lte=until)
+    return found.exclude(state=RecordState.EXCLUDED).order_by("-occurred_at", "-id").first()
+
+
 def latest_record_at(workspace: Workspace) -> datetime | None:
     """When usage last arrived: "sent something? yes, three seconds ago"."""
     return UsageRecord.objects.of(workspace).order_by("-id").values_list("created_at", flat=True).first()

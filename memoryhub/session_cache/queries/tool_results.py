@@ -68,11 +68,15 @@ def _path(workspace: Workspace, path: str) -> Q:
     return _dependents(workspace, itself | beneath | listings)
 
 
-def list_entries(workspace: Workspace, *, sid: str | None = None, tool: str | None = None) -> QuerySet[ToolResult]:
-    """Return entries without their values, to be cut by cursor."""
+def list_entries(
+    workspace: Workspace, *, sid: str | None = None, tool: str | None = None, text: str = ""
+) -> QuerySet[ToolResult]:
+    """Return entries without their values, to be cut by cursor; `text` stands in their parameters or dependencies."""
     entries = ToolResult.objects.filter(workspace=workspace).defer("value").select_related("session")
     if sid is not None:
         entries = entries.filter(session__sid=sid)
+    if text:
+        entries = entries.filter(Q(params__icontains=text) | Q(depends_on__icontains=text))
     return entries.filter(tool=tool) if tool else entries
 
 
