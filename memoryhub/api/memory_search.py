@@ -89,7 +89,7 @@ def render_memories(request: ApiRequest, body: RenderIn) -> Any:
         raise errors.Invalid("Give either ids or a query.")
     receipt = None
     if body.ids is not None:
-        found = queries.find_renderable(principal.workspace, body.ids, binding=principal.binding)
+        found = queries.find_renderable(principal.workspace, body.ids, now=clock.now(), binding=principal.binding)
     else:
         recall = services.recall_memories(
             writer=writer_of(request),

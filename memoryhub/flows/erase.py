@@ -24,8 +24,8 @@ from memoryhub.work.models import Job
 from memoryhub.work.services import forget_details
 from memoryhub.workspaces.models import Agent, Session, Workspace
 
-# Jobs whose parameters, results and errors may quote memories.
-TELLING_JOBS = ("extract", "import_memories", "import_transcripts")
+# Jobs that hold numbers and names only; the parameters, results and errors of all others may quote memories.
+QUIET_JOBS = ("decay", "diagnose", "embed_memories", "erase", "find_out", "reprice", "tend_ledger")
 OTHER_TABLES: tuple[type[models.Model], ...] = (
     Blob,
     SessionEvent,
@@ -83,6 +83,6 @@ def _erase_quotes(workspace: Workspace) -> None:
     """Remove what may quote erased words, whosever they are, and scrub the files once."""
     forget_request_texts(workspace=workspace)
     IdempotentReply.objects.filter(workspace=workspace).delete()
-    forget_details(workspace=workspace, kinds=TELLING_JOBS)
+    forget_details(workspace=workspace, except_kinds=QUIET_JOBS)
     drop_uploads(workspace)
     forgetting.scrub_files(OTHER_TABLES)

@@ -164,9 +164,10 @@ def forget_old_jobs(*, days: int = 30) -> int:
     return removed
 
 
-def forget_details(*, workspace: Workspace, kinds: Sequence[str]) -> int:
+def forget_details(*, workspace: Workspace, except_kinds: Sequence[str]) -> int:
     """Empty the results, errors and (where they ended well) parameters of ended jobs; returns how many jobs ended."""
-    ended = Job.objects.filter(workspace=workspace, kind__in=kinds, state__in=[JobState.DONE, JobState.DEAD])
+    ended = Job.objects.filter(workspace=workspace, state__in=[JobState.DONE, JobState.DEAD])
+    ended = ended.exclude(kind__in=except_kinds)
     with transaction.atomic():
         ended.filter(state=JobState.DONE).update(args={})
         return ended.update(result={}, error="")

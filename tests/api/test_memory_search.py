@@ -246,3 +246,15 @@ def test_a_bound_key_stays_inside_its_binding(api: ApiClient, api_with: Any, she
     assert ben.post("/memories", {"content": "x", "scope": {"user": "ana"}}).status_code == 403
     kept = ben.post("/memories", {"content": "my own"}).json()["items"][0]
     assert read(api, kept["id"])["scope"]["user"] == "ben"
+
+
+def test_a_block_tells_only_what_is_current(api: ApiClient, shelf: dict[str, str]) -> None:
+    chosen = [shelf[name] for name in ("oolong", "matcha", "mint", "iced")]
+    headers = {name: f'"v{read(api, memory_id)["version"]}"' for name, memory_id in shelf.items()}
+    api.post(f"/memories/{shelf['oolong']}/supersede", {"content": "prefers black tea now"})
+    api.patch(f"/memories/{shelf['matcha']}", {"archived": True}, If_Match=headers["matcha"])
+    api.patch(f"/memories/{shelf['mint']}", {"expires_at": NOON.isoformat()}, If_Match=headers["mint"])
+
+    block = api.post("/memories/render", {"ids": chosen}).json()
+
+    assert [memory["id"] for memory in block["memories"]] == [shelf["iced"]]

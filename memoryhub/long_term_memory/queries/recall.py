@@ -288,10 +288,13 @@ def render_memories(memories: Sequence[Memory]) -> Rendered:
     return Rendered(text, listed, estimate_tokens(text))
 
 
-def find_renderable(workspace: Workspace, ids: Sequence[str], *, binding: Binding | None = None) -> list[Memory]:
-    """Those of the named memories that may be told to an agent: current and not quarantined."""
+def find_renderable(
+    workspace: Workspace, ids: Sequence[str], *, now: datetime, binding: Binding | None = None
+) -> list[Memory]:
+    """Those of the named memories that an agent may be told now: what a search without `include` could return."""
     rows = list_memories(workspace, MemoryFilter(ids=list(ids)), binding=binding)
-    return [memory for memory in rows if memory.trust != Trust.QUARANTINED]
+    anything = SearchRequest(query="")
+    return [memory for memory in rows if _standing(memory, memory, anything, now, now) is None]
 
 
 def list_recalls(
