@@ -76,8 +76,16 @@ class _Recorder:
         self._place = place
         self._with_requests = with_requests
 
-    def record(self, message: Any, request: Mapping[str, Any], started_at: datetime, first_at: datetime | None) -> None:
-        """Record a finished or cut answer; whatever goes wrong here stays here."""
+    def record(
+        self,
+        message: Any,
+        request: Mapping[str, Any],
+        started_at: datetime,
+        first_at: datetime | None,
+        *,
+        cut: bool = False,
+    ) -> None:
+        """Record an answer, or with `cut` as much of it as came; whatever goes wrong here stays here."""
         try:
             usage = _plain(getattr(message, "usage", None))
             if not usage:
@@ -95,6 +103,8 @@ class _Recorder:
                 "source": "track",
                 **self._place,
             }
+            if cut:
+                record["cut"] = True
             if self._with_requests:
                 record["request"] = {name: _plain(request[name]) for name in _REQUEST_PARTS if _is_given(request, name)}
             self._sender.send(record)
@@ -165,6 +175,7 @@ class _Message:
         self.id = getattr(start, "id", "")
         self.model = getattr(start, "model", "")
         self.diagnostics = getattr(start, "diagnostics", None)
+        self.is_whole = False
         self.usage: dict[str, Any] = _plain(getattr(start, "usage", None)) or {}
 
     def update(self, usage: Any) -> None:
@@ -196,11 +207,14 @@ class _StreamWatch:
             self._message = _Message(event.message)
         elif kind == "message_delta" and self._message is not None:
             self._message.update(getattr(event, "usage", None))
+        elif kind == "message_stop" and self._message is not None:
+            self._message.is_whole = True
 
     def _end(self) -> None:
         if self._message is not None and not self._is_recorded:
             self._is_recorded = True
-            self._recorder.record(self._message, self._request, self._started_at, self._first_at)
+            message = self._message
+            self._recorder.record(message, self._request, self._started_at, self._first_at, cut=not message.is_whole)
 
     def __iter__(self) -> Any:
         try:
@@ -261,7 +275,8 @@ class _Managed:
             snapshot = self._stream.current_message_snapshot
         except Exception:
             return
-        self._recorder.record(snapshot, self._request, self._started_at, self._first_at)
+        cut = getattr(snapshot, "stop_reason", None) is None  # it comes with the last usage
+        self._recorder.record(snapshot, self._request, self._started_at, self._first_at, cut=cut)
 
 
 class _ManagerWatch(_Managed):

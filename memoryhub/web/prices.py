@@ -1,5 +1,6 @@
 """The price book by day: unpriced models on top, add and correct with a preview of what it does to the ledger."""
 
+import csv
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -14,12 +15,15 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from memoryhub.common import clock, errors
+from memoryhub.prompt_cache.domain import money
 from memoryhub.prompt_cache.queries import ListedPrice, list_prices, list_unpriced_models, price_book_version
+from memoryhub.prompt_cache.report_csv import safe_cell
 from memoryhub.prompt_cache.services.price_book import BadPriceError, preview_prices, remove_price, store_prices
 from memoryhub.prompt_cache.services.repricing import Repricing
 from memoryhub.web import formats
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.forms.prices import PriceForm
+from memoryhub.web.paging import url_with
 
 _RATES = ("input", "cache_write_5m", "cache_write_1h", "cache_read", "output")
 
@@ -97,8 +101,27 @@ def _rows(listed: list[ListedPrice], today: date) -> list[PriceRow]:
 @require_GET
 @member("viewer")
 def prices(request: MemberRequest) -> HttpResponse:
-    """Show the book; `?model=` narrows it and fills the form."""
+    """Show the book; `?model=` narrows it and fills the form, `format=csv` gives it as a file."""
+    if request.GET.get("format") == "csv":
+        return _as_csv(request)
     return _show(request, PriceForm(initial=_initial(request)))
+
+
+def _as_csv(request: MemberRequest) -> HttpResponse:
+    workspace = request.principal.workspace
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="memoryhub-prices.csv"'
+    writer = csv.writer(response, lineterminator="\r\n")
+    writer.writerow(["# price book version", price_book_version(workspace), "USD per million tokens, by UTC day"])
+    rates = [f"{name}_usd" for name in _RATES]
+    writer.writerow(["model", "valid_from", "valid_until", "prompt_tokens_above", *rates, "source", "note"])
+    for price in list_prices(workspace, model=request.GET.get("model", "")):
+        entry = price.entry
+        days = [day.isoformat() if day and day.year > 2000 else "" for day in (entry.valid_from, entry.valid_until)]
+        amounts = [money.usd_per_million_text(getattr(entry.rates, name)) for name in _RATES]
+        cells = [entry.model, *days, entry.prompt_tokens_above, *amounts, entry.source, price.note]
+        writer.writerow([safe_cell(cell) for cell in cells])
+    return response
 
 
 def _initial(request: MemberRequest) -> dict[str, Any]:
@@ -184,6 +207,7 @@ def _show(
         "rows": _rows(listed, clock.now().date()),
         "unpriced": list_unpriced_models(workspace),
         "version": price_book_version(workspace),
+        "csv_url": url_with(request, format="csv"),
         "model": model,
         "form": form,
         "is_admin": request.principal.role == "admin",

@@ -1,8 +1,10 @@
 """`hub.prompt_cache.track(client)` with the real SDK against a local upstream that speaks the Messages API."""
 
 import asyncio
+import contextlib
 import http.server
 import json
+import sqlite3
 import threading
 import time
 
@@ -68,6 +70,9 @@ class Upstream(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
+        if self.headers.get("X-Behaviour") == "cut":
+            data = data[: data.index(b"event: content_block_stop")]
+            self.close_connection = True
         self.wfile.write(data)
 
     def log_message(self, *args):
@@ -126,6 +131,14 @@ def test_the_async_client_too(upstream, hub_process, hub):
     assert recorded(hub_process, hub)["requests"] == 3
 
 
+def flags(hub_process, hub):
+    """What the ledger remarks on the session's records."""
+    assert hub.prompt_cache.flush(20)
+    query = "SELECT flags FROM prompt_cache_usagerecord WHERE session = ? ORDER BY id"
+    with contextlib.closing(sqlite3.connect(hub_process.folder / "memoryhub.sqlite3")) as database:
+        return [json.loads(row[0]) for row in database.execute(query, [hub.session])]
+
+
 def test_a_stream_that_is_left_early_is_recorded_with_what_is_known(upstream, hub_process, hub):
     client = hub.prompt_cache.track(anthropic.Anthropic(api_key="x", base_url=upstream))
 
@@ -133,7 +146,23 @@ def test_a_stream_that_is_left_early_is_recorded_with_what_is_known(upstream, hu
         next(iter(stream))
 
     row = recorded(hub_process, hub)
-    assert (row["requests"], row["cache_read_tokens"]) == (1, 200)
+    assert (row["requests"], row["cache_read_tokens"], row["output_tokens"]) == (1, 200, 1)
+    assert flags(hub_process, hub) == [["cut_stream"]]
+
+
+def test_a_stream_that_the_provider_cuts_is_the_callers_error_and_recorded_as_cut(upstream, hub_process, hub):
+    client = hub.prompt_cache.track(anthropic.Anthropic(api_key="x", base_url=upstream, max_retries=0))
+    headers = {"X-Behaviour": "cut"}
+    torn = r"closed connection|incomplete|terminated"
+
+    with pytest.raises(Exception, match=torn):
+        list(client.messages.create(**ASK, stream=True, extra_headers=headers))
+    with pytest.raises(Exception, match=torn), client.messages.stream(**ASK, extra_headers=headers) as stream:
+        stream.until_done()
+    client.messages.create(**ASK)
+
+    assert recorded(hub_process, hub)["requests"] == 3
+    assert flags(hub_process, hub) == [["cut_stream"], ["cut_stream"], []]
 
 
 def test_the_providers_errors_are_the_callers(hub):

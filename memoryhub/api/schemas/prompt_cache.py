@@ -80,6 +80,7 @@ class UsageIn(InShape):
         None, description="The request's body, for the doctor; only hashes are kept."
     )
     source: Literal["rest", "track"] = "rest"
+    cut: bool = Field(False, description="The stream ended before the response did, so its usage is partial.")
 
     def report(self, bound: dict[str, str]) -> UsageReport:
         """As the ledger takes it, with what the key is bound to filled in."""

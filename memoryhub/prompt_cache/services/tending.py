@@ -14,7 +14,7 @@ from memoryhub.prompt_cache.models import DailyUsage, LedgerState, UsageRecord
 from memoryhub.prompt_cache.price_books import get_price_book
 from memoryhub.prompt_cache.services.findings import forget_findings
 from memoryhub.prompt_cache.services.repricing import reprice_in_steps
-from memoryhub.prompt_cache.services.rollups import lock_ledger, rebuild_rollups
+from memoryhub.prompt_cache.services.rollups import STALE, RollUpChanges, lock_ledger, rebuild_rollups
 from memoryhub.workspaces.models import Workspace
 
 _ROWS_PER_STEP = 2_000  # other writers wait for one step at the most
@@ -46,16 +46,26 @@ def forget_old_usage(*, workspace: Workspace, days: int) -> int:
     zone = ZoneInfo(Workspace.objects.values_list("time_zone", flat=True).get(pk=workspace.pk))
     first_kept = clock.now().astimezone(zone).date() - timedelta(days=days)
     oldest = datetime.combine(first_kept, time.min, tzinfo=zone)
-    old = UsageRecord.objects.of(workspace).filter(occurred_at__lt=oldest)
     forgotten = 0
-    while some := list(old.order_by("pk").values_list("pk", flat=True)[:_ROWS_PER_STEP]):
-        with transaction.atomic():
-            lock_ledger(workspace)
-            UsageRecord.objects.filter(pk__in=some).delete()
-        forgotten += len(some)
+    while count := _forget_some(workspace, oldest):
+        forgotten += count
     with transaction.atomic():
         state = lock_ledger(workspace)
         if state.time_zone == zone.key:
             DailyUsage.objects.filter(workspace=workspace, day__lt=first_kept).delete()
             forget_findings(workspace=workspace, before=first_kept)
     return forgotten
+
+
+def _forget_some(workspace: Workspace, oldest: datetime) -> int:
+    """Remove one step's records together with what they add to the daily sums; returns how many."""
+    with transaction.atomic():
+        state = lock_ledger(workspace)
+        rows = list(UsageRecord.objects.of(workspace).filter(occurred_at__lt=oldest).order_by("pk")[:_ROWS_PER_STEP])
+        if state.time_zone != STALE:
+            changes = RollUpChanges.of(workspace, state)
+            for row in rows:
+                changes.add(vars(row), -1)
+            changes.write()
+        UsageRecord.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    return len(rows)
