@@ -38,9 +38,6 @@ KINDS: dict[str, Any] = {
     "sweep_tool_results": gettext_lazy("Sweep expired tool results"),
     "collect_session_garbage": gettext_lazy("Collect unused session blobs"),
     "drain_spool": gettext_lazy("Record spooled usage"),
-    "tend_ledger": gettext_lazy("Bring the daily sums up to date"),
-    "forget_bodies": gettext_lazy("Drop the kept request bodies"),
-    "diagnose": gettext_lazy("Diagnose requests"),
 }
 # What a person may start by hand: kinds that need no arguments and do the same twice as once.
 RUNNABLE = ("decay", "embed_memories", "sweep_tool_results", "backup", "housekeeping")
