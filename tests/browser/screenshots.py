@@ -55,7 +55,7 @@ def _take_page(context: BrowserContext, hub: Hub, path: str, folder: Path, suffi
     page = _open(context, hub, path)
     for theme in themes:
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-        page.wait_for_timeout(300)
+        _repaint(page)
         width, height = page.evaluate("() => [innerWidth, document.documentElement.scrollHeight]")
         names.append(f"{_name(path)}-{suffix}-{theme}.png")
         page.screenshot(
@@ -83,7 +83,7 @@ def take_for_readme(browser: Browser, hub: Hub, folder: Path) -> list[str]:
         )
         for theme in THEMES:
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-            page.wait_for_timeout(300)
+            _repaint(page)
             names.append(f"{name}-{theme}.png")
             page.screenshot(path=folder / names[-1], timeout=PATIENCE_MILLISECONDS)
         page.close()
@@ -96,6 +96,14 @@ def _open(context: BrowserContext, hub: Hub, path: str) -> Page:
     page.goto(hub.base + path)
     settle(page)
     return page
+
+
+def _repaint(page: Page) -> None:
+    """Wait until the theme's change of colours is over everywhere, charts included."""
+    page.wait_for_timeout(500)
+    page.evaluate("() => Promise.all(document.getAnimations().map((one) => one.finished.catch(() => null)))")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.wait_for_timeout(300)
 
 
 def _write_index(folder: Path, names: list[str]) -> None:
