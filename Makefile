@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 export PYTHONDONTWRITEBYTECODE ?=
 
-.PHONY: run setup test check lint demo bench lock messages clean
+.PHONY: run setup test check lint demo bench screenshots lock messages clean
 
 run: setup
 	@exec $(BIN)/python manage.py up
@@ -30,6 +30,10 @@ demo: setup
 
 bench: setup
 	@$(BIN)/python -m tests.bench
+
+# Every page in both languages, both themes, on a desk and on a phone, into build/screenshots; SCREENSHOTS="--only memories" narrows it.
+screenshots: setup
+	@$(BIN)/python -m tests.browser.screenshots $(SCREENSHOTS)
 
 # After a change of a text that people read: brings memoryhub/locale up to date and names what lacks its Chinese.
 messages: setup

@@ -66,6 +66,26 @@ def _in_code() -> Iterator[Message]:
     for filename, _line, text, _comments, context in rows:
         singular, plural = text if isinstance(text, tuple | list) else (text, "")
         yield Message(context or "", singular, plural, f"memoryhub/{filename}")
+    yield from _in_f_strings()
+
+
+def _in_f_strings() -> Iterator[Message]:
+    """Return the messages inside f-strings, which Babel does not look into before Python 3.12."""
+    for path in sorted((ROOT / "memoryhub").rglob("*.py")):
+        inside = (
+            part
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.JoinedStr)
+            for part in ast.walk(node)
+        )
+        for call in inside:
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in KEYWORDS:
+                texts = [str(argument.value) for argument in call.args if isinstance(argument, ast.Constant)]
+                context = texts.pop(0) if "p" in call.func.id.removeprefix("n").split("gettext")[0] else ""
+                if texts:
+                    yield Message(
+                        context, texts[0], texts[1] if call.func.id.startswith("n") else "", str(path.relative_to(ROOT))
+                    )
 
 
 def _in_templates() -> Iterator[Message]:

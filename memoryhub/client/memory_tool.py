@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from anthropic.lib.tools import BetaAbstractMemoryTool, ToolError
 
 from memoryhub.client import errors
-from memoryhub.client.files import HubFile, MemoryFiles
+from memoryhub.client.memory_files import HubFile, MemoryFiles
 
 ROOT = "/memories"
 MAX_LINES = 999_999

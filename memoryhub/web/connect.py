@@ -1,5 +1,6 @@
 """How to connect an agent to this hub, with commands ready to paste and a check that something arrived; what the figures mean."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +43,10 @@ def _ways(base: str) -> list[Way]:
         Way(
             "transcripts",
             _("Claude Code, from its transcripts"),
-            _("Reads what Claude Code already wrote on this machine; run it again and only new lines are read."),
+            _(
+                "Reads what Claude Code already wrote on the hub's machine; run it again and only new lines are read. "
+                "Files from another machine are uploaded under Cost report, Import."
+            ),
             (".venv/bin/python manage.py import_transcripts ~/.claude/projects",),
         ),
         Way(
@@ -52,21 +56,29 @@ def _ways(base: str) -> list[Way]:
                 "Records usage beside the call, caches tool results, and gives the agent a memory tool. The "
                 "agent goes on when the hub is down."
             ),
-            ("pip install .", _sdk_example(base)),
+            ("pip install '.[anthropic]'  # in a checkout of MemoryHub", _sdk_example(base)),
         ),
         Way(
             "mcp",
             _("An MCP client"),
             _("Eight tools to search, save and list memories and to use the tool cache."),
-            (f'claude mcp add --transport http memoryhub {base}/mcp --header "Authorization: Bearer $MEMORYHUB_KEY"',),
+            (
+                f'claude mcp add --transport http memoryhub {base}/mcp --header "Authorization: Bearer $MEMORYHUB_KEY"',
+                _mcp_configuration(base),
+            ),
         ),
         Way(
             "curl",
             _("Anything that speaks HTTP"),
-            _("The API is documented at /api/v1/docs, with an example for each operation."),
-            (_curl_example(base),),
+            _("A memory, and what a request used. Every operation has an example in the API documentation."),
+            (_curl_example(base), _usage_example(base)),
         ),
     ]
+
+
+def _mcp_configuration(base: str) -> str:
+    server = {"type": "http", "url": f"{base}/mcp", "headers": {"Authorization": "Bearer mh_…"}}
+    return json.dumps({"mcpServers": {"memoryhub": server}}, indent=2, ensure_ascii=False)
 
 
 def _curl_example(base: str) -> str:
@@ -79,6 +91,18 @@ def _curl_example(base: str) -> str:
     )
 
 
+def _usage_example(base: str) -> str:
+    usage = {"input_tokens": 3, "output_tokens": 812, "cache_read_input_tokens": 41850}
+    body = {"message_id": "msg_1", "model": "claude-opus-5-5", "session": "s1", "agent": "reviewer", "usage": usage}
+    return " \\\n  ".join(
+        (
+            f"curl -s {base}/api/v1/prompt-cache/usage",
+            '-H "Authorization: Bearer $MEMORYHUB_KEY" -H "Content-Type: application/json"',
+            f"-d '{json.dumps(body)}'",
+        )
+    )
+
+
 def _sdk_example(base: str) -> str:
     return "\n".join(
         (
@@ -86,11 +110,23 @@ def _sdk_example(base: str) -> str:
             "from anthropic import Anthropic",
             "from memoryhub.client import MemoryHub",
             "",
-            f'hub = MemoryHub("{base}", os.environ["MEMORYHUB_KEY"], session="my-session")',
+            'key = os.environ["MEMORYHUB_KEY"]',
+            f'hub = MemoryHub("{base}", key, session="my-session")',
             "claude = hub.prompt_cache.track(Anthropic())",
             "",
+            "claude.messages.create(",
+            '    model="claude-haiku-5-5",',
+            "    max_tokens=100,",
+            '    messages=[{"role": "user", "content": "Hello"}],',
+            ")",
+            "",
+            "",
             "@hub.tools.cached(ttl=600)",
-            "def web_search(query: str) -> str: ...",
+            "def look_up(word: str) -> str:  # runs once for a word in this session",
+            '    return f"what {word} means"',
+            "",
+            "",
+            'print(look_up("breakpoint"))',
         )
     )
 

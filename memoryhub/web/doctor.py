@@ -15,7 +15,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.common import errors
@@ -228,8 +228,13 @@ def _card(card: findings.AdviceCard, request: MemberRequest) -> Card:
     times = ngettext("%(n)s time", "%(n)s times", card.misses) % {"n": formats.count(card.misses)}
     where = ngettext("in %(n)s session", "in %(n)s sessions", card.sessions) % {"n": formats.count(card.sessions)}
     change = change_label(card.detail, card.kind)
-    title = f"{cause_name(card.cause)}: {change}" if change else cause_name(card.cause)
-    text = f"{times} {where} · {_('%(n)s tokens') % {'n': formats.tokens(card.tokens)}} · {formats.ago(card.last_at)}"
+    cause = cause_name(card.cause)
+    # Translators: the cause of a miss and what changed, for example "Tools changed: reordered"
+    title = (
+        pgettext("cause and change", "%(cause)s: %(change)s") % {"cause": cause, "change": change} if change else cause
+    )
+    tokens = _("%(n)s tokens") % {"n": formats.tokens(card.tokens)}
+    text = f"{times} {where} · {tokens} · {formats.ago(card.last_at)}"
     href = url_with(request, cause=card.cause, cursor=None)
     return Card(title, text, card.path, _(card.fix) if card.fix else "", money.usd(card.pico), f"{href}#misses")
 

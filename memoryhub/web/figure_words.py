@@ -47,6 +47,15 @@ def definitions() -> list[Definition]:
             "(1−r)·p·read − 0.25·p·w5 − 1.0·p·w1",
         ),
         Definition(
+            "break_even",
+            _("Break-even of a write"),
+            _(
+                "How often a written token must be read until writing it has paid: once for 5 minutes, twice for "
+                "1 hour. w is 1.25 or 2."
+            ),
+            "(w − 1) / (1 − r)",
+        ),
+        Definition(
             "hit_rate",
             _("Hit rate (tokens)"),
             _(
@@ -100,6 +109,30 @@ def definitions() -> list[Definition]:
                 "what re-writing or re-sending them cost, by what changed."
             ),
             "M_written·(w − r)·p + M_uncached·(1 − r)·p",
+        ),
+        Definition(
+            "regret",
+            _("Regret"),
+            _(
+                "What a session's caching cost more than the cheapest plan of the planner would have. The calibration "
+                "error beside it says how far its replay of the real requests is from the bill."
+            ),
+            "",
+        ),
+        Definition(
+            "tool_hit_rate",
+            _("Hit rate of a tool"),
+            _(
+                "The share of look-ups that the tool cache answered. A hit is given only with its proof: the "
+                "lifetime, a fingerprint or a dependency that still holds."
+            ),
+            "hits / (hits + misses)",
+        ),
+        Definition(
+            "tool_time",
+            _("Tool time saved"),
+            _("How long the tool took when its result was stored, for every time that it did not have to run again."),
+            "",
         ),
         Definition(
             "unpriced",

@@ -140,6 +140,18 @@ def short_day(value: date) -> str:
     return date_format(value, pgettext("date format without year", "j M"))
 
 
+def days(first: date, last: date) -> str:
+    """Return a range of days that names a shared year once, where the language puts it: 3 Nov – 30 Nov 2026."""
+    if first == last:
+        return day(last)
+    if first.year != last.year:
+        return f"{day(first)} – {day(last)}"
+    # Translators: "year last" where a date ends in its year (3 Nov – 30 Nov 2026), "year first" where it begins with it
+    if pgettext("a range of days", "year last") == "year first":
+        return f"{day(first)} – {short_day(last)}"
+    return f"{short_day(first)} – {day(last)}"
+
+
 def when(moment: datetime | None) -> str:
     """Return a moment in the viewer's zone to the minute: 12 Nov 2026, 14:03."""
     if moment is None:

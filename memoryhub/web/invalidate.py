@@ -7,7 +7,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.common import errors
@@ -20,7 +20,9 @@ from memoryhub.session_cache.queries import tool_results
 from memoryhub.session_cache.queries.pages import get_doubt
 from memoryhub.web import formats, paging
 from memoryhub.web.access import MemberRequest, member
+from memoryhub.web.change_words import door_label
 from memoryhub.web.htmx import wants_part
+from memoryhub.web.session_words import strategy_label
 from memoryhub.web.tool_cache import EntryRow, entry_row
 
 NEWEST_FIRST: paging.Order = (("created_at", "desc"), ("id", "desc"))
@@ -30,7 +32,7 @@ FIELDS = {
     "tag": (gettext_lazy("Tag"), gettext_lazy("Results that depend on this tag.")),
     "path": (gettext_lazy("Path"), gettext_lazy("This file, everything below this folder, and listings above it.")),
     "event": (gettext_lazy("Event"), gettext_lazy("Results seen at this event of a session.")),
-    "key": (gettext_lazy("Key"), gettext_lazy("One entry, by its whole key.")),
+    "key": (pgettext_lazy("of a cached result", "Key"), gettext_lazy("One entry, by its whole key.")),
 }
 SELECTOR_WORDS = {
     **{name: label for name, (label, _help) in FIELDS.items()},
@@ -105,9 +107,9 @@ def _log_row(record: InvalidationRecord) -> LogRow:
     return LogRow(
         selector=[(SELECTOR_WORDS.get(name, name), str(value)) for name, value in record.selector.items()],
         reason=record.reason,
-        strategy=record.strategy,
+        strategy=strategy_label(record.strategy),
         by=record.actor_label,
-        door=record.door,
+        door=door_label(record.door),
         invalidated=record.invalidated,
         created_at=record.created_at,
     )

@@ -218,7 +218,7 @@ def _summary(request: MemberRequest, now: datetime) -> list[dict[str, str]]:
     )
     path = reverse("memories")
     return [
-        {"text": _("%(n)s active") % {"n": formats.capped_count(figures.active)}},
+        {"text": _("%(n)s in use") % {"n": formats.capped_count(figures.alive)}},
         {
             "text": _("%(n)s fading this week") % {"n": formats.capped_count(figures.fading_soon)},
             "url": f"{path}?view=fading-week" if figures.fading_soon else "",

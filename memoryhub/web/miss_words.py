@@ -64,4 +64,5 @@ def change_label(detail: str | None, kind: str | None) -> str:
         str(DETAILS.get(detail or "", "")),
         str(KINDS.get(kind or "", "")) if kind not in (detail, "order") else "",
     ]
-    return ", ".join(word for word in words if word)
+    # Translators: what stands between two words of a list
+    return str(pgettext_lazy("between two words", ", ")).join(word for word in words if word)

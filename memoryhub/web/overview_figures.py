@@ -123,7 +123,7 @@ def _long_term(workspace: Workspace, now: datetime) -> Layer:
     kpis = [
         Kpi(
             _("Memories"),
-            formats.capped_count(figures.active),
+            formats.capped_count(figures.alive),
             _("%(n)s new in 7 days") % {"n": formats.capped_count(new)},
             href=url,
         ),
@@ -135,4 +135,4 @@ def _long_term(workspace: Workspace, now: datetime) -> Layer:
             href=reverse("review"),
         ),
     ]
-    return Layer("long-term", _("Long term"), kpis, not figures.active and not page_rows.has_any(workspace))
+    return Layer("long-term", _("Long term"), kpis, not figures.alive and not page_rows.has_any(workspace))

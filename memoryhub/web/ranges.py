@@ -40,11 +40,8 @@ class DayRange:
 
     @property
     def text(self) -> str:
-        """1 – 28 Nov 2026."""
-        if self.first == self.last:
-            return formats.day(self.last)
-        same_year = self.first.year == self.last.year
-        return f"{formats.short_day(self.first) if same_year else formats.day(self.first)} – {formats.day(self.last)}"
+        """3 Nov – 30 Nov 2026, 2026年11月3日 – 11月30日."""
+        return formats.days(self.first, self.last)
 
 
 def read_range(query: QueryDict, *, default_zone: str) -> DayRange:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from memoryhub.common import errors
 from memoryhub.flows.extract import request_extraction
 from memoryhub.flows.rewind import preview_rewind_session, retire_memories, rewind_session
+from memoryhub.long_term_memory.queries.page_rows import list_excerpts_by_rank
 from memoryhub.prompt_cache.domain import money
 from memoryhub.prompt_cache.models import RecordState
 from memoryhub.prompt_cache.queries.records import find_last_request
@@ -48,6 +49,7 @@ class EventRow:
     url: str
     is_chosen: bool
     is_note: bool
+    is_code: bool
     offshoots: list[tuple[str, str]]
 
 
@@ -109,6 +111,7 @@ def _rows(found: Session, chosen: SessionEvent, path: Path, events: list[Session
             url=session_url(found.sid, at=event.event_id),
             is_chosen=event.pk == chosen.pk,
             is_note=event.kind == "note",
+            is_code=event.kind in ("tool_use", "tool_result"),
             offshoots=[_offshoot(found, shoot) for shoot in offshoots.get((event.branch_id, event.seq), [])],
         )
         for event in events
@@ -246,7 +249,7 @@ def rewind(request: MemberRequest, sid: str) -> HttpResponse:
         "back_url": session_url(found.sid, at=target),
         "abandoned": outcome.abandoned_count,
         "results": tool_results.count_seen_after(found, target),
-        "memory_ids": outcome.memory_ids[:50],
+        "memories": list_excerpts_by_rank(request.principal.workspace, list(outcome.memory_ids[:50])),
         "memory_count": len(outcome.memory_ids),
     }
     return render(request, "session_cache/rewind.html", context)

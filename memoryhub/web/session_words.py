@@ -36,6 +36,22 @@ REASON_WORDS = {
 }
 
 
+# Translators: the ways in which cached results go stale
+STRATEGY_WORDS = {
+    "ttl": _("TTL"),
+    "fingerprint": _("fingerprint"),
+    "dependency": _("dependency"),
+    "event": _("event"),
+    "manual": _("manual"),
+    "hybrid": _("hybrid"),
+}
+
+
+def strategy_label(strategy: str) -> str:
+    """Return the invalidation strategy in the viewer's words."""
+    return str(STRATEGY_WORDS.get(strategy, strategy))
+
+
 def session_url(sid: str, **query: str) -> str:
     """Return the address of a session's page."""
     given = {name: value for name, value in query.items() if value}

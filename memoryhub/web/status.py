@@ -61,7 +61,7 @@ def _database() -> Sign:
     database = database_file.look()
     answered = formats.duration(database.answered_seconds)
     value = f"{database.kind} · {formats.file_size(database.size_bytes)}"
-    return Sign(_("Database"), value, "good", _("answers"), _("in %(time)s") % {"time": answered})
+    return Sign(_("Database"), value, "good", _("answers"), _("a question took %(time)s") % {"time": answered})
 
 
 def _queue() -> Sign:

@@ -17,7 +17,7 @@ from memoryhub.session_cache.services import usage
 from memoryhub.web import formats, paging
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.htmx import wants_part
-from memoryhub.web.session_words import REASON_NAMES, REASON_WORDS, session_url
+from memoryhub.web.session_words import REASON_NAMES, REASON_WORDS, session_url, strategy_label
 
 NEWEST_FIRST: paging.Order = (("id", "desc"),)
 LARGEST_FIRST: paging.Order = (("size_bytes", "desc"), ("id", "desc"))
@@ -73,7 +73,7 @@ def _tool_row(figures: pages.ToolFigures) -> ToolRow:
     else:
         seconds = policy.ttl_seconds
         lives = formats.duration(seconds) if seconds is not None else _("default")
-        state, tone = f"{policy.strategy} · {lives}", "good"
+        state, tone = f"{strategy_label(policy.strategy)} · {lives}", "good"
     verdict, verdict_tone = _verdict(figures)
     return ToolRow(
         tool=figures.tool,
@@ -100,7 +100,7 @@ def _verdict(figures: pages.ToolFigures) -> tuple[list[str], str]:
 
 
 def _milliseconds(value: float) -> str:
-    return f"{value:,.2f} ms" if value < 10 else formats.duration(value / 1000)
+    return _("%(n)s ms") % {"n": f"{value:.2f}"} if value < 10 else formats.duration(value / 1000)
 
 
 def entry_row(entry: ToolResult, doubt: pages.Doubt) -> EntryRow:
@@ -140,6 +140,7 @@ def tool_cache(request: MemberRequest) -> HttpResponse:
     context = {
         "kpis": _kpis(tools),
         "tools": tools,
+        "has_stale": any(row.figures.verified for row in tools),
         "entries": [entry_row(entry, doubt) for entry in page.items],
         "page": page,
         "chips": [

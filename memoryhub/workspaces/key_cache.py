@@ -1,7 +1,8 @@
 """Proven keys, remembered in this process for a moment, so that an agent's every call doesn't ask the database.
 
 A revoked key stops working within TTL_SECONDS. When keys were used is noted in memory and written by a thread of its own, so
-that no request waits for that write.
+that no request waits for that write: a key that was quiet is written within about a second (people watch for it when they
+connect an agent), a busy one once in NOTE_EVERY_SECONDS.
 """
 
 import hashlib
@@ -20,9 +21,12 @@ from memoryhub.workspaces.services import note_key_uses
 TTL_SECONDS = 4.0
 MAX_REMEMBERED = 4096
 NOTE_EVERY_SECONDS = 20.0
+GATHER_SECONDS = 0.5
 logger = logging.getLogger(__name__)
 _remembered: dict[bytes, tuple[float, Principal, int]] = {}
 _uses: dict[int, datetime] = {}
+_noted: dict[int, float] = {}
+_wake = threading.Event()
 _lock = threading.Lock()
 _note_thread: threading.Thread | None = None
 
@@ -41,6 +45,8 @@ def authenticate(token: str) -> Principal | None:
             _remembered.clear()
         held = _remembered[fingerprint] = (now, *found)
     _uses[held[2]] = clock.now()
+    if now - _noted.get(held[2], -NOTE_EVERY_SECONDS) >= NOTE_EVERY_SECONDS:
+        _wake.set()
     _start_noting()
     return held[1]
 
@@ -48,6 +54,13 @@ def authenticate(token: str) -> Principal | None:
 def forget_all() -> None:
     """Forget every remembered key (a revocation in this process, and tests)."""
     _remembered.clear()
+
+
+def take_due_uses(now: float) -> dict[int, datetime]:
+    """Take the uses that may be written at `now` (seconds of the monotonic clock): each key once in NOTE_EVERY_SECONDS."""
+    due = [key_id for key_id in list(_uses) if now - _noted.get(key_id, -NOTE_EVERY_SECONDS) >= NOTE_EVERY_SECONDS]
+    _noted.update(dict.fromkeys(due, now))
+    return {key_id: _uses.pop(key_id) for key_id in due}
 
 
 def _start_noting() -> None:
@@ -62,8 +75,11 @@ def _start_noting() -> None:
 
 def _note_forever() -> None:
     pause = threading.Event()
-    while not pause.wait(NOTE_EVERY_SECONDS):
-        uses = {key_id: _uses.pop(key_id) for key_id in list(_uses)}
+    while True:
+        _wake.wait(NOTE_EVERY_SECONDS)
+        pause.wait(GATHER_SECONDS)  # the first uses of many keys become one round
+        _wake.clear()
+        uses = take_due_uses(clock.monotonic())
         if not uses:
             continue
         try:

@@ -1,4 +1,4 @@
-// Comforts of the memory pages: sliders that show what they will save, +/- keys, counting the selection, the next review item, the live curve.
+// Comforts of the memory pages: sliders that show what they will save, +/- keys, editing in place by keys, counting the selection, the next review item, the live curve.
 "use strict";
 (() => {
   // --- sliders: the bar under a slider and the figure beside it follow the thumb ---------------------------------------
@@ -21,6 +21,23 @@
     slider.dispatchEvent(new Event("input", { bubbles: true }));
     slider.dispatchEvent(new Event("change", { bubbles: true }));
   });
+
+  // --- editing in place: Ctrl-Enter saves, Escape leaves it, and what was opened has the cursor ----------------------------
+  document.addEventListener("keydown", (event) => {
+    if (event.isComposing || !event.target.closest) return;
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches(".mem-edit textarea, main form textarea[name=content]")) {
+      event.preventDefault();
+      event.target.form.requestSubmit();
+    }
+    if (event.key !== "Escape") return;
+    const leave = event.target.closest(".mem-edit")?.querySelector("[data-cancel]");
+    if (leave) leave.click();
+    const adding = event.target.closest("details.mem-add[open]");
+    if (adding) { adding.open = false; adding.querySelector("summary").focus(); }
+  });
+  document.addEventListener("toggle", (event) => {
+    if (event.target.matches("details.mem-add[open]")) event.target.querySelector("input").focus();
+  }, true);
 
   // --- selection ---------------------------------------------------------------------------------------------------------
   const label = document.querySelector("[data-picked]");
@@ -47,7 +64,12 @@
   });
   document.body.addEventListener("htmx:afterSettle", () => {
     const row = wasCurrent && document.getElementById(wasCurrent);
-    if (row) row.classList.add("is-current");
+    if (row) {
+      row.classList.add("is-current");
+      const inside = row.contains(document.activeElement) || document.activeElement?.closest?.("dialog");
+      const link = row.querySelector("textarea, [data-open-row]");
+      if (!inside && link) link.focus({ preventScroll: true });
+    }
     countPicked();
     document.querySelectorAll("[data-toast]").forEach((toast) => {
       toast.removeAttribute("data-toast");

@@ -102,7 +102,7 @@
 
   // --- keys -----------------------------------------------------------------------------------------------------------
   // A table or list with [data-rows] is walked by j and k; the current row's link opens with Enter; [data-key="a"] inside it
-  // is pressed by its letter.
+  // is pressed by its letter; [data-page-key] is the page's own.
   const rows = () => [...document.querySelectorAll("[data-rows] > tr, [data-rows] > [data-row]")].filter((row) => row.offsetParent);
   const current = () => document.querySelector("[data-rows] > .is-current");
   function move(step) {
@@ -151,7 +151,8 @@
       case "k": move(-1); break;
       default: {
         const scope = row || rows()[0];
-        const button = scope && scope.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+        const letter = CSS.escape(event.key);
+        const button = (scope && scope.querySelector(`[data-key="${letter}"]`)) || document.querySelector(`[data-page-key="${letter}"]`);
         if (button && event.key.length === 1) { event.preventDefault(); button.click(); }
       }
     }

@@ -81,7 +81,8 @@ def serve() -> Iterator[Hub]:
             try:
                 _wait(hub, process, log)
                 hub.manage("load_demo")
-                hub.manage("create_user", "mia", "--role", "viewer", MEMORYHUB_USER_PASSWORD=VIEWER_PASSWORD)
+                viewer = ("create_user", "mia", "--role", "viewer", "--workspace", "demo")
+                hub.manage(*viewer, MEMORYHUB_USER_PASSWORD=VIEWER_PASSWORD)
                 yield hub
             finally:
                 with contextlib.suppress(ProcessLookupError):

@@ -101,3 +101,18 @@ def test_last_use_is_noted(workspace):
 
     key.refresh_from_db()
     assert key.last_used_at == NOON
+
+
+def test_a_quiet_key_is_noted_at_once_and_a_busy_one_once_in_a_while(workspace, monkeypatch):
+    monkeypatch.setattr(key_cache, "_uses", {})
+    monkeypatch.setattr(key_cache, "_noted", {})
+    key, token = create_api_key(workspace=workspace, name="agent")
+    start = clock.monotonic()
+
+    key_cache.authenticate(token)
+    first = key_cache.take_due_uses(start)
+    key_cache.authenticate(token)
+    soon = key_cache.take_due_uses(start + 1)
+    later = key_cache.take_due_uses(start + key_cache.NOTE_EVERY_SECONDS)
+
+    assert (set(first), soon, set(later)) == ({key.pk}, {}, {key.pk})

@@ -29,7 +29,7 @@ FOUND_MAX = 200  # hits that a search on the list page shows
 class ListSummary:
     """The figures above the list, each counted up to the cap."""
 
-    active: int
+    alive: int
     fading_soon: int
     in_review: int
 
@@ -53,10 +53,10 @@ def list_excerpts_by_rank(workspace: Workspace, ids: list[str]) -> list[Memory]:
 
 
 def summarize_list(workspace: Workspace, now: datetime) -> ListSummary:
-    """How many are active, fade within a week, and wait for a person."""
+    """How many are alive (active or fading), fade within a week, and wait for a person."""
     rows = Memory.objects.filter(workspace=workspace)
     return ListSummary(
-        active=count_capped(rows.filter(state=MemoryState.ACTIVE)),
+        alive=count_alive(workspace),
         fading_soon=count_capped(rows.filter(state=MemoryState.ACTIVE, fades_at__lt=now + FADING_SOON)),
         in_review=count_capped(ReviewItem.objects.filter(workspace=workspace, state=ReviewState.OPEN)),
     )

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from django.utils.translation import pgettext
+
 from memoryhub.web.figure_words import Definition
 
 
@@ -103,3 +105,16 @@ def spark(values: list[float | int | Decimal | None], kind: str = "") -> Spark |
     first, last = points[0].split()[0], points[-1].split()[0]
     line = "M" + "L".join(points)
     return Spark(line, f"{line}L{last} 30L{first} 30Z", kind)
+
+
+def day_axis(ticks_shown: int = 6) -> dict[str, Any]:
+    """Return an axis of days as this language writes them."""
+    # Translators: dates on a chart's axis by the letters of d3's time format, for example "%-d %b"
+    ticks = pgettext("chart axis", "%-d %b")
+    # Translators: a date beside a chart's point by the letters of d3's time format, for example "%-d %b %Y"
+    return {
+        "type": "date",
+        "tickformat": ticks,
+        "hoverformat": pgettext("chart point", "%-d %b %Y"),
+        "nticks": ticks_shown,
+    }

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
 
 from memoryhub.prompt_cache.queries import CostSummary, DayCosts, Sums
 from memoryhub.web import formats
-from memoryhub.web.charts import Chart, Trace, number
+from memoryhub.web.charts import Chart, Trace, day_axis, number
 from memoryhub.web.figure_words import define
 
 # (attribute of Sums, label, colour of the theme, pattern beside the colour)
@@ -20,18 +18,6 @@ _TOKEN_KINDS = (
     ("input_tokens", "grey", ""),
     ("output_tokens", "warn", "."),
 )
-
-
-def _day_axis(ticks_shown: int = 6) -> dict[str, Any]:
-    # Translators: dates on a chart's axis by the letters of d3's time format, for example "%-d %b"
-    ticks = pgettext("chart axis", "%-d %b")
-    # Translators: a date beside a chart's point by the letters of d3's time format, for example "%-d %b %Y"
-    return {
-        "type": "date",
-        "tickformat": ticks,
-        "hoverformat": pgettext("chart point", "%-d %b %Y"),
-        "nticks": ticks_shown,
-    }
 
 
 def _days(days: Sequence[DayCosts]) -> list[str]:
@@ -50,7 +36,7 @@ def cost_chart(summary: CostSummary) -> Chart:
         title=_("Cost and what it would have been"),
         figure={
             "data": [without, cost],
-            "layout": {"xaxis": _day_axis(), "yaxis": {"tickprefix": "$", "rangemode": "tozero"}},
+            "layout": {"xaxis": day_axis(), "yaxis": {"tickprefix": "$", "rangemode": "tozero"}},
         },
         summary=_("Cost %(cost)s in total, %(nocache)s without cache; the dearest day was %(day)s.")
         % {
@@ -88,7 +74,7 @@ def saving_chart(summary: CostSummary) -> Chart:
     return Chart(
         id="chart-saving",
         title=_("Net saving, added up"),
-        figure={"data": [trace], "layout": {"xaxis": _day_axis(), "yaxis": {"tickprefix": "$"}, "showlegend": False}},
+        figure={"data": [trace], "layout": {"xaxis": day_axis(), "yaxis": {"tickprefix": "$"}, "showlegend": False}},
         summary=_("Net saving of %(saving)s at the end of the range.")
         % {"saving": formats.usd(summary.totals.net_saving_usd)},
         definitions=define("net_saving"),
@@ -118,7 +104,7 @@ def hit_rate_chart(summary: CostSummary) -> Chart:
     return Chart(
         id="chart-hit-rate",
         title=_("Hit rate (tokens)"),
-        figure={"data": [trace], "layout": {"xaxis": _day_axis(), "yaxis": axis, "showlegend": False}},
+        figure={"data": [trace], "layout": {"xaxis": day_axis(), "yaxis": axis, "showlegend": False}},
         summary=_("Hit rate of %(rate)s over the range.") % {"rate": formats.percent(summary.totals.hit_rate)},
         definitions=define("hit_rate"),
         columns=[_("Day"), _("Hit rate (tokens)"), _("Cache read"), _("Prompt tokens")],
@@ -160,7 +146,7 @@ def tokens_chart(summary: CostSummary) -> Chart:
     return Chart(
         id="chart-tokens",
         title=_("Tokens by kind"),
-        figure={"data": traces, "layout": {"barmode": "stack", "xaxis": _day_axis(), "yaxis": {"tickformat": "~s"}}},
+        figure={"data": traces, "layout": {"barmode": "stack", "xaxis": day_axis(), "yaxis": {"tickformat": "~s"}}},
         summary=", ".join(
             f"{labels[name]} {formats.tokens(getattr(summary.totals, name))}" for name, _c, _p in _TOKEN_KINDS
         ),

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from memoryhub.long_term_memory.domain.decay import DecayPolicy, MemoryFacts, draw_curve
 from memoryhub.web import formats
@@ -45,7 +46,10 @@ def policy_chart(policy: DecayPolicy) -> Chart:
         "xaxis": {"title": {"text": _("days since the last recall")}, "nticks": 10},
         "yaxis": {"range": [0, 1.02], "tickformat": ".1f"},
         "shapes": [_line(policy.fade_threshold, "warn"), _line(policy.archive_threshold, "bad")],
-        "annotations": [_note(policy.fade_threshold, _("fading")), _note(policy.archive_threshold, _("archived"))],
+        "annotations": [
+            _note(policy.fade_threshold, pgettext("a threshold", "fading")),
+            _note(policy.archive_threshold, pgettext("a threshold", "archived")),
+        ],
     }
     return Chart(
         id="chart-policy",
@@ -58,7 +62,7 @@ def policy_chart(policy: DecayPolicy) -> Chart:
             _("today"),
             *(formats.duration(timedelta(days=n)) for n in (30, 60, 90)),
             _("Fades"),
-            _("Archived"),
+            _("Is archived"),
         ],
         rows=table,
     )

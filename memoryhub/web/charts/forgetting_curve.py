@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from memoryhub.long_term_memory.domain.decay import SECONDS_PER_DAY, Curve, DecayPolicy, MemoryFacts, draw_curve
 from memoryhub.web import formats
-from memoryhub.web.charts import Chart
+from memoryhub.web.charts import Chart, day_axis
 from memoryhub.web.figure_words import Definition
 
 PAST_DAYS = 120  # how far back the figure goes at most
@@ -182,7 +182,7 @@ def _layout(policy: DecayPolicy, curve: Curve, start: datetime, end: datetime) -
                 }
             )
     return {
-        "xaxis": {"type": "date", "nticks": 6, "range": [_local(start), _local(end)]},
+        "xaxis": {**day_axis(), "range": [_local(start), _local(end)]},
         "yaxis": {"range": [0, 1.05], "tickformat": ".1f", "nticks": 6},
         "shapes": shapes,
         "annotations": notes,

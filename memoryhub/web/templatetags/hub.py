@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from memoryhub.web import formats, undo
@@ -72,6 +72,17 @@ def iso_day(value: date | datetime | None) -> str:
     if isinstance(value, datetime):
         value = timezone.localtime(value).date()
     return value.isoformat() if value else ""
+
+
+@register.filter
+def code_marks(text: str) -> SafeString:
+    """Text with what stands between backticks as code: {{ fix|code_marks }}."""
+    parts = str(text).split("`")
+    if len(parts) % 2 == 0:
+        return format_html("{}", text)
+    return format_html_join(
+        "", "{}", ((format_html("<code>{}</code>", part) if at % 2 else part,) for at, part in enumerate(parts))
+    )
 
 
 @register.filter
