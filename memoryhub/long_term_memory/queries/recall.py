@@ -290,7 +290,7 @@ def render_memories(memories: Sequence[Memory]) -> Rendered:
 
 def find_renderable(workspace: Workspace, ids: Sequence[str], *, binding: Binding | None = None) -> list[Memory]:
     """Those of the named memories that may be told to an agent: current and not quarantined."""
-    rows = list_memories(workspace, MemoryFilter(ids=list(ids)), binding=binding)
+    rows = list_memories(workspace, MemoryFilter(ids=list(ids)), binding=binding, few=True)
     return [memory for memory in rows if memory.trust != Trust.QUARANTINED]
 
 
