@@ -339,18 +339,34 @@ def visit_all(large: Visitor, large_names: Names, small: Visitor, small_names: N
     """Measure every address in the large workspace, and count its queries in the small one."""
     only = os.environ.get("MEMORYHUB_BENCH_PAGES", "")
     out = []
+    print(HEAD, file=sys.stderr)
     for visit, small_visit in zip(every_visit(large_names), every_visit(small_names), strict=True):
         if only and not re.search(only, visit.path):
             continue
         seen, body = measure(large, visit)
         seen.queries_small = count_queries(small, small_visit)
         out.append(seen)
+        tell(seen)
         following = second_page(visit, body)
         if following and not following.path.endswith("cursor="):
             after, _ = measure(large, following)
             after.queries_small = seen.queries_small + 1
             out.append(after)
+            tell(after)
     return out
+
+
+HEAD = f"{'p95 ms':>8} {'cpu ms':>8} {'KB':>6} {'queries':>7} {'small':>5}  page"
+
+
+def tell(one: Seen) -> None:
+    """A line of the table, as soon as it is known."""
+    print(
+        f"{p95(one.wall_ms):8.1f} {p95(one.cpu_ms):8.1f} {one.html_bytes / 1024:6.1f} {one.queries:7} "
+        f"{one.queries_small:5}  {one.visit}",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def count_queries(visitor: Visitor, visit: Visit) -> int:
@@ -391,15 +407,11 @@ def flat(patterns: Any) -> Iterator[Any]:
 
 
 def report(seen: list[Seen], memories: int) -> None:
-    """The table, the slowest page, the largest, and what misses."""
+    """The slowest pages again, what misses, the slowest and the largest."""
     seen = sorted(seen, key=lambda one: -p95(one.wall_ms))
-    print(f"{'p95 ms':>8} {'cpu ms':>8} {'KB':>6} {'queries':>7} {'small':>5}  page", file=sys.stderr)
-    for one in seen:
-        print(
-            f"{p95(one.wall_ms):8.1f} {p95(one.cpu_ms):8.1f} {one.html_bytes / 1024:6.1f} {one.queries:7} "
-            f"{one.queries_small:5}  {one.visit}",
-            file=sys.stderr,
-        )
+    print(f"\nThe slowest:\n{HEAD}", file=sys.stderr)
+    for one in seen[:15]:
+        tell(one)
     slowest, largest = seen[0], max(seen, key=lambda one: one.html_bytes)
     grown = [one for one in seen if one.queries > one.queries_small + QUERIES_OF_AN_EMPTY_LIST]
     for one in seen:
