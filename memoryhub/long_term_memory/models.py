@@ -208,7 +208,9 @@ class Memory(models.Model):
                 name="memory_harmful",
             ),
             models.Index(
-                fields=["workspace", "fades_at"], condition=Q(fades_at__isnull=False), name="memory_fading_soon"
+                fields=["workspace", "fades_at", "state", "kind", "trust", "scope"],
+                condition=Q(fades_at__isnull=False),
+                name="memory_fading_soon",
             ),
             # SQLite uses a partial index only where it can prove its condition: a bound on the field itself does.
             models.Index(fields=["fades_at"], condition=Q(fades_at__isnull=False), name="memory_to_fade"),

@@ -102,7 +102,7 @@ class Migration(migrations.Migration):
             model_name="memory",
             index=models.Index(
                 condition=models.Q(("fades_at__isnull", False)),
-                fields=["workspace", "fades_at"],
+                fields=["workspace", "fades_at", "state", "kind", "trust", "scope"],
                 name="memory_fading_soon",
             ),
         ),

@@ -57,7 +57,7 @@ def summarize_list(workspace: Workspace, now: datetime) -> ListSummary:
     rows = Memory.objects.filter(workspace=workspace)
     return ListSummary(
         active=count_capped(rows.filter(state=MemoryState.ACTIVE)),
-        fading_soon=count_capped(rows.filter(state=MemoryState.ACTIVE, fades_at__lt=now + FADING_SOON)),
+        fading_soon=count_capped(rows.filter(fades_at__lt=now + FADING_SOON)),  # only active ones have that moment
         in_review=count_capped(ReviewItem.objects.filter(workspace=workspace, state=ReviewState.OPEN)),
     )
 
