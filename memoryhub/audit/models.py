@@ -29,7 +29,10 @@ class ChangeSet(ActorFields):
     created_at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["workspace", "-created_at", "-id"], name="change_set_recent")]
+        indexes = [
+            models.Index(fields=["workspace", "-created_at", "-id"], name="change_set_recent"),
+            models.Index(fields=["workspace", "actor_kind", "-created_at", "-id"], name="change_set_by_actor_kind"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.public_id} {self.action}"

@@ -7,13 +7,14 @@ line here and a test in tests/jobs.
 from collections.abc import Callable
 from typing import Any
 
-from memoryhub.flows import memory_uploads, transcript_jobs
+from memoryhub.flows import memory_jobs, memory_uploads, transcript_jobs
 from memoryhub.jobs import backups, demo, doctor, housekeeping, ledger, memories, session_cache
 from memoryhub.work.models import Job
 
 Handler = Callable[[Job], dict[str, Any]]
 HANDLERS: dict[str, Handler] = {
     "backup": backups.run,
+    memory_jobs.BULK: memory_jobs.run_bulk_job,
     "collect_session_garbage": session_cache.run_garbage,
     "decay": memories.run_decay,
     "diagnose": doctor.run_diagnosis,
@@ -26,6 +27,8 @@ HANDLERS: dict[str, Handler] = {
     memory_uploads.JOB_KIND: memory_uploads.run_import_job,
     "import_transcripts": transcript_jobs.run_import_job,
     "load_demo": demo.run,
+    memory_jobs.REDRAW: memory_jobs.run_redraw_job,
+    memory_jobs.REVERT: memory_jobs.run_revert_job,
     "sweep_tool_results": session_cache.run_sweep,
     "reprice": ledger.run_repricing,
     "tend_ledger": ledger.run,

@@ -7,7 +7,7 @@ scope, written in the same transaction; `MemoryVersion` holds every earlier form
 from typing import Any
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.audit.models import ChangeSet
@@ -168,11 +168,50 @@ class Memory(models.Model):
             models.CheckConstraint(condition=Q(kind__in=Kind.values), name="memory_kind_is_known"),
         ]
         indexes = [
-            models.Index(fields=["workspace", "-content_changed_at", "-id"], name="memory_by_recency"),
-            models.Index(fields=["workspace", "-created_at", "-id"], name="memory_by_creation"),
-            models.Index(fields=["workspace", "-importance", "-id"], name="memory_by_importance"),
-            models.Index(fields=["workspace", "-strength", "-id"], name="memory_by_strength"),
-            models.Index(fields=["workspace", "-idle_since", "-id"], name="memory_by_use"),
+            # The orders of lists. Behind the order stands what lists are filtered by, so that walking one reads no rows
+            # that don't match.
+            models.Index(
+                fields=["workspace", "-content_changed_at", "-id", "state", "kind", "trust", "scope", "created_at"],
+                name="memory_newest",
+            ),
+            models.Index(
+                fields=["workspace", "-created_at", "-id", "state", "kind", "trust", "scope"], name="memory_created"
+            ),
+            models.Index(
+                fields=["workspace", "-importance", "-id", "state", "kind", "trust", "scope"], name="memory_important"
+            ),
+            models.Index(
+                fields=["workspace", "-strength", "-id", "state", "kind", "trust", "scope"], name="memory_strongest"
+            ),
+            models.Index(
+                fields=["workspace", "-idle_since", "-id", "state", "kind", "trust", "scope"], name="memory_used"
+            ),
+            # What few memories have: the way in for filters that the orders would be walked in vain for.
+            models.Index(
+                fields=["workspace", "state", "-content_changed_at", "-id", "kind", "trust", "scope"],
+                name="memory_state",
+            ),
+            models.Index(
+                fields=["workspace", "trust", "-content_changed_at", "-id", "state", "kind", "scope"],
+                name="memory_trust",
+            ),
+            models.Index(
+                fields=["workspace", "kind", "-content_changed_at", "-id", "state", "trust", "scope"],
+                name="memory_kind",
+            ),
+            models.Index(
+                fields=["workspace", "-content_changed_at", "-id"], condition=Q(pinned=True), name="memory_pinned"
+            ),
+            models.Index(
+                fields=["workspace", "-content_changed_at", "-id"],
+                condition=Q(harmful_count__gt=F("helpful_count")),
+                name="memory_harmful",
+            ),
+            models.Index(
+                fields=["workspace", "fades_at", "state", "kind", "trust", "scope"],
+                condition=Q(fades_at__isnull=False),
+                name="memory_fading_soon",
+            ),
             # SQLite uses a partial index only where it can prove its condition: a bound on the field itself does.
             models.Index(fields=["fades_at"], condition=Q(fades_at__isnull=False), name="memory_to_fade"),
             models.Index(fields=["archives_at"], condition=Q(archives_at__isnull=False), name="memory_to_archive"),
@@ -421,6 +460,7 @@ class ReviewItem(models.Model):
         ]
         indexes = [
             models.Index(fields=["workspace", "state", "-created_at", "-id"], name="review_recent"),
+            models.Index(fields=["workspace", "state", "kind", "-created_at", "-id"], name="review_of_a_kind"),
         ]
 
     def __str__(self) -> str:

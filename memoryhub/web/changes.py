@@ -19,7 +19,8 @@ from memoryhub.flows.reverting import take_back
 from memoryhub.long_term_memory.domain.duplicates import DiffPart
 from memoryhub.long_term_memory.models import Operation
 from memoryhub.long_term_memory.queries.changes import ChangedMemory, list_changed_memories
-from memoryhub.web import formats, paging
+from memoryhub.long_term_memory.services.writer import Writer
+from memoryhub.web import formats, paging, undo
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.change_words import actor_label, describe_action, door_label
 from memoryhub.web.memory_rows import clip
@@ -156,18 +157,23 @@ def change(request: MemberRequest, public_id: str) -> HttpResponse:
 @require_POST
 @member("editor")
 def revert(request: MemberRequest, public_id: str) -> HttpResponse:
-    """Take a change set back; rows that changed since are left alone and counted. Of prices a preview comes first."""
+    """Take a change set back; rows that changed since are left alone and counted. Of prices a preview comes first,
+    and a large one is left to a job."""
     principal = request.principal
     prices = bool(price_rows(queries.get_change_set(principal.workspace, public_id)))
     if prices and principal.role != "admin":
         raise errors.Forbidden(_("Only admins of this workspace may do this."))
+    reason, force = request.POST.get("reason", "")[:500], request.POST.get("force") == "1"
+    writer = Writer.of(principal, door="web", reason=reason)
+    if not prices and (job := undo.leave_to_job(writer=writer, change_set_id=public_id, force=force)):
+        return redirect("job", public_id=job.public_id)
     asks = prices and request.POST.get("confirmed") != "1"
     outcome = take_back(
         principal=principal,
         change_set_id=public_id,
         door="web",
-        reason=request.POST.get("reason", "")[:500],
-        force=request.POST.get("force") == "1",
+        reason=reason,
+        force=force,
         dry_run=asks,
     )
     if asks:

@@ -26,6 +26,9 @@ KINDS: dict[str, Any] = {
     "embed_memories": gettext_lazy("Embed memories"),
     "erase": gettext_lazy("Erase"),
     "extract": gettext_lazy("Extract memories"),
+    "bulk_memories": gettext_lazy("Change many memories"),
+    "revert_changes": gettext_lazy("Take a change back"),
+    "redraw_curves": gettext_lazy("Draw curves by the decay policy"),
     "import_transcripts": gettext_lazy("Import transcripts"),
     "import_memories": gettext_lazy("Import memories"),
     "backup": gettext_lazy("Back up"),
@@ -65,6 +68,7 @@ class JobRow:
     took: str
     error: str
     result: list[tuple[str, str]]
+    change_set: str
     can_retry: bool
     is_open: bool
 
@@ -89,6 +93,7 @@ def _row(job: Job, may_edit: bool) -> JobRow:
         took=formats.duration(ended - job.started_at) if ended and job.started_at else "",
         error=job.error,
         result=[(str(name), _plain(value)) for name, value in (job.result or {}).items()],
+        change_set=str((job.result or {}).get("change_set") or ""),
         can_retry=job.state == JobState.DEAD and may_edit and job.workspace_id is not None,
         is_open=job.state in (JobState.QUEUED, JobState.RUNNING, JobState.FAILED),
     )

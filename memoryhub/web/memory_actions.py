@@ -319,14 +319,18 @@ def erase(request: MemberRequest, public_id: str) -> HttpResponse:
 @member("editor")
 def undo_change(request: MemberRequest) -> HttpResponse:
     """Take a change back and return to where it was made; what changed since is left alone and said."""
-    outcome = reverting.revert_change_set(writer=writer_of(request), change_set_id=request.POST.get("change_set", ""))
+    writer, change_set_id = writer_of(request), request.POST.get("change_set", "")
+    if job := undo.leave_to_job(writer=writer, change_set_id=change_set_id):
+        return redirect("job", public_id=job.public_id)
+    outcome = reverting.revert_change_set(writer=writer, change_set_id=change_set_id)
     if outcome.skipped:
         kept = ngettext(
             "%(n)s memory changed since and was left alone.",
             "%(n)s memories changed since and were left alone.",
             len(outcome.skipped),
         ) % {"n": formats.count(len(outcome.skipped))}
-        messages.warning(request, f"{_('Undone where that was possible.')} {kept}")
+        undone = _("Undone where that was possible.")
+        messages.warning(request, f"{undone} {kept}")
     else:
         messages.success(request, _("Undone."))
     return redirect(next_path(request, reverse("memories")))

@@ -1,10 +1,14 @@
-"""One action for many memories: a preview of exactly what would change, then the change with a report."""
+"""One action for many memories: a preview of what would change, then the change with a report.
+
+Some hundreds are previewed exactly and up to a few thousand changed at once. More than that becomes a job: the page answers
+at once, the job's page shows how far it is and its report, and its change set is taken back like any other.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -12,11 +16,12 @@ from django.views.decorators.http import require_http_methods
 
 from memoryhub.common import clock, errors
 from memoryhub.flows.export_memories import export_memories, find_format
+from memoryhub.flows.memory_jobs import leave_bulk_job
 from memoryhub.interchange.formats import FORMATS
 from memoryhub.long_term_memory.models import MemoryState
 from memoryhub.long_term_memory.queries import page_rows
-from memoryhub.long_term_memory.queries.memories import MemoryFilter
-from memoryhub.long_term_memory.services.bulk import BulkAction, bulk_edit
+from memoryhub.long_term_memory.queries.memories import COUNT_CAP, MemoryFilter
+from memoryhub.long_term_memory.services.bulk import BulkAction, bulk_edit, check_bulk
 from memoryhub.long_term_memory.services.writer import BulkResult
 from memoryhub.web import formats, memory_rows, undo
 from memoryhub.web.access import MemberRequest, member
@@ -25,7 +30,8 @@ from memoryhub.web.memories import BULK_ACTIONS
 from memoryhub.web.memory_actions import writer_of
 from memoryhub.web.memory_filters import MemoryFilters, describe, narrow
 
-MAX_CHANGED = 20_000  # what one request changes in a few seconds; more goes through the API by narrower filters
+CHANGED_AT_ONCE = 2_000  # in about a second; more is a job
+TRIED = 300  # memories up to which a preview does the change and takes it back, to say exactly what it would do
 MAX_PICKED = 200
 SAMPLE_ROWS = 8
 LISTED = 50
@@ -108,16 +114,29 @@ def bulk_memories(request: MemberRequest) -> HttpResponseBase:
     if asked.action == "export":
         return _export(request, asked, wanted) if request.method == "POST" else _show(request, asked, wanted, None)
     try:
-        if page_rows.count_up_to(request.principal.workspace, wanted, MAX_CHANGED) > MAX_CHANGED:
-            raise BadAction(
-                _("More than %(n)s memories match. Narrow the filters.") % {"n": formats.count(MAX_CHANGED)}
-            )
         action = read_action(asked.action, asked.value)
-        dry_run = request.method != "POST"
-        result = bulk_edit(writer=writer_of(request), wanted=wanted, action=action, dry_run=dry_run)
+        if request.method == "POST":
+            return _change(request, asked, wanted, action)
+        return _show(request, asked, wanted, _preview(request, wanted, action))
     except errors.Invalid as error:
         return _refuse(request, error, asked.back_url())
-    return _show(request, asked, wanted, result) if dry_run else _report(request, asked, result)
+
+
+def _preview(request: MemberRequest, wanted: MemoryFilter, action: BulkAction) -> BulkResult | None:
+    """What would happen, or None where so many match that only doing it would tell."""
+    if page_rows.count_up_to(request.principal.workspace, wanted, TRIED) > TRIED:
+        check_bulk(writer=writer_of(request), wanted=wanted, action=action)
+        return None
+    return bulk_edit(writer=writer_of(request), wanted=wanted, action=action, dry_run=True)
+
+
+def _change(request: MemberRequest, asked: BulkRequest, wanted: MemoryFilter, action: BulkAction) -> HttpResponse:
+    """Do it, or leave it to a job where it is too much for one request."""
+    if page_rows.count_up_to(request.principal.workspace, wanted, CHANGED_AT_ONCE) > CHANGED_AT_ONCE:
+        return redirect(
+            "job", public_id=leave_bulk_job(writer=writer_of(request), wanted=wanted, action=action).public_id
+        )
+    return _report(request, asked, bulk_edit(writer=writer_of(request), wanted=wanted, action=action))
 
 
 def _refuse(request: MemberRequest, error: errors.HubError, back_url: str) -> HttpResponse:
@@ -132,20 +151,25 @@ def _title(asked: BulkRequest) -> str:
 
 def _show(request: MemberRequest, asked: BulkRequest, wanted: MemoryFilter, result: BulkResult | None) -> HttpResponse:
     workspace, now = request.principal.workspace, clock.now()
-    matched = result.matched if result else page_rows.count_up_to(workspace, wanted, MAX_CHANGED)
+    matched = result.matched if result else page_rows.count_up_to(workspace, wanted, COUNT_CAP)
     sample = page_rows.list_newest(workspace, wanted, SAMPLE_ROWS)
+    rest = max(0, matched - len(sample))
     which = _("the selected memories") if asked.picked else describe(asked.filters)
     context = {
         "title": _title(asked),
         "which": which,
         "matched": matched,
         "matched_text": ngettext("%(n)s memory matches", "%(n)s memories match", matched)
-        % {"n": formats.count(matched)},
+        % {"n": formats.capped_count(matched)},
         "changing": result.changed if result else matched,
+        "changing_text": formats.capped_count(result.changed if result else matched),
+        "untold": result is None,
+        "by_job": result is None and matched > CHANGED_AT_ONCE,
         "unchanged": result.matched - result.changed - len(result.skipped) if result else 0,
         "skipped": _skipped(result),
         "sample": [memory_rows.row_of(memory, MemoryFilters(), now) for memory in sample],
-        "rest": max(0, matched - len(sample)),
+        "rest": rest,
+        "rest_text": formats.capped_count(rest),
         "pairs": asked.pairs(),
         "is_export": asked.action == "export",
         "formats": [(name, entry.title) for name, entry in FORMATS.items()],

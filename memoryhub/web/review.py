@@ -128,6 +128,7 @@ def review(request: MemberRequest) -> HttpResponse:
         "page": page,
         "tabs": _tabs(counts, kind),
         "waiting": sum(counts.values()),
+        "waiting_text": formats.capped_count(sum(counts.values())),
         "may_edit": request.principal.role in ("editor", "admin"),
         "here": request.get_full_path(),
     }
@@ -135,13 +136,13 @@ def review(request: MemberRequest) -> HttpResponse:
 
 
 def _tabs(counts: dict[str, int], kind: str) -> list[tuple[str, str, bool]]:
-    everything = f"{pgettext('review', 'All')} {formats.count(sum(counts.values()))}"
+    everything = f"{pgettext('review', 'All')} {formats.capped_count(sum(counts.values()))}"
     tabs = [(reverse("review"), everything, not kind)]
     for name, label in KIND_TABS.items():
         tabs.append(
             (
                 f"{reverse('review')}?{urlencode({'kind': name})}",
-                f"{label} {formats.count(counts.get(name, 0))}",
+                f"{label} {formats.capped_count(counts.get(name, 0))}",
                 kind == name,
             )
         )

@@ -65,6 +65,7 @@ class Job(models.Model):
                 fields=["run_after", "id"], name="job_waiting", condition=Q(state__in=["queued", "running", "failed"])
             ),
             models.Index(fields=["workspace", "-created_at", "-id"], name="job_recent"),
+            models.Index(fields=["workspace", "state", "-created_at", "-id"], name="job_of_a_state"),
         ]
 
     def __str__(self) -> str:

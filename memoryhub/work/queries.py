@@ -48,7 +48,7 @@ def summarize_queue(workspace: Workspace | None = None) -> QueueState:
     """Return how the queue stands, for one workspace or the whole hub."""
     jobs = Job.objects.all() if workspace is None else list_jobs(workspace)
     waiting = Q(state__in=[JobState.QUEUED, JobState.FAILED])
-    figures = jobs.aggregate(
+    figures = jobs.exclude(state=JobState.DONE).aggregate(
         waiting=Count("pk", filter=waiting),
         running=Count("pk", filter=Q(state=JobState.RUNNING)),
         dead=Count("pk", filter=Q(state=JobState.DEAD)),

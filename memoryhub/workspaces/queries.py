@@ -98,4 +98,4 @@ def find_sessions(workspace: Workspace, typed: str, *, limit: int) -> list[Sessi
     rows = Session.objects.filter(workspace=workspace)
     newest = rows.order_by("-last_active_at", "-id").values("pk")[:NEWEST_SEARCHED]
     words = Q(sid__icontains=typed) | Q(title__icontains=typed) | Q(project__icontains=typed)
-    return list(rows.filter(words, pk__in=newest).order_by("-last_active_at", "-id")[:limit])
+    return list(Session.objects.filter(words, pk__in=newest).order_by("-last_active_at", "-id")[:limit])

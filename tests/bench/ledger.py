@@ -22,12 +22,12 @@ PROJECTS = [f"/home/ana/projects/project-{number}" for number in range(40)]
 ROWS_PER_WRITE = 50_000
 
 
-def make_rows(workspace_id: int, count: int) -> Iterator[dict[str, Any]]:
-    """Records spread over the days, priced by an invented price; every column as the ledger fills it."""
+def make_rows(workspace_id: int, count: int, start: datetime = START) -> Iterator[dict[str, Any]]:
+    """Records spread over the days from `start`, priced by an invented price; every column as the ledger fills it."""
     dice = random.Random(7)
     step = timedelta(days=DAYS) / count
     for number in range(count):
-        at = START + step * number
+        at = start + step * number
         read, write = dice.randrange(200_000), dice.randrange(4_000)
         cost = read * 200_000 + write * 8_000_000
         yield {
@@ -47,7 +47,7 @@ def make_rows(workspace_id: int, count: int) -> Iterator[dict[str, Any]]:
             "output_tokens": dice.randrange(3_000),
             "cost_pico": cost,
             "nocache_pico": cost * 4,
-            "message_id": f"msg_{number:026d}",
+            "message_id": f"msg_{workspace_id}_{number:026d}",
             "request_id": f"req_{number:020d}",
             "chain": f"session-{number // 200}",
             "kind": "message",
@@ -75,14 +75,15 @@ def make_rows(workspace_id: int, count: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def fill(workspace: Any, count: int) -> None:
+def fill(workspace: Any, count: int, start: datetime = START) -> None:
+    """Record `count` responses over DAYS days from `start`, with their roll-ups."""
     from django.db import transaction
 
     from memoryhub.prompt_cache.models import UsageRecord
     from memoryhub.prompt_cache.services.rollups import rebuild_rollups
     from memoryhub.prompt_cache.services.rows import upsert
 
-    rows = make_rows(workspace.pk, count)
+    rows = make_rows(workspace.pk, count, start)
     with transaction.atomic():
         while some := [row for _, row in zip(range(ROWS_PER_WRITE), rows, strict=False)]:
             upsert(UsageRecord, some, unique=("workspace_id", "message_id", "part"))

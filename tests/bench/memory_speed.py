@@ -30,9 +30,9 @@ def sentences(count: int) -> Iterator[str]:
     """Sentences whose words are as unevenly common as in real texts."""
     dice = random.Random(3)
     words = vocabulary(dice)
-    weights = [1 / (rank + 10) for rank in range(WORDS)]
+    weights = list(itertools.accumulate(1 / (rank + 10) for rank in range(WORDS)))
     for number in range(count):
-        yield " ".join(dice.choices(words, weights=weights, k=dice.randint(8, 24))) + f" note {number}"
+        yield " ".join(dice.choices(words, cum_weights=weights, k=dice.randint(8, 24))) + f" note {number}"
 
 
 def p50(run: Callable[[int], Any], times: int) -> float:

@@ -14,8 +14,13 @@ from typing import Any
 
 @contextmanager
 def throwaway_hub() -> Iterator[Any]:
-    """Set Django up over an empty folder (or the database that DATABASE_URL names) and give the workspace."""
-    folder = Path(tempfile.mkdtemp(prefix="memoryhub-bench-"))
+    """Set Django up over an empty folder (or the database that DATABASE_URL names) and give the workspace.
+
+    MEMORYHUB_BENCH_KEEP names a folder to use instead, which stays: for who works on one page and measures it often.
+    """
+    kept = os.environ.get("MEMORYHUB_BENCH_KEEP")
+    folder = Path(kept or tempfile.mkdtemp(prefix="memoryhub-bench-"))
+    folder.mkdir(exist_ok=True)
     os.environ["MEMORYHUB_DATA_DIR"] = str(folder)
     os.environ.setdefault("MEMORYHUB_LOG_LEVEL", "ERROR")
     os.environ["DJANGO_SETTINGS_MODULE"] = "memoryhub.settings"
@@ -24,13 +29,16 @@ def throwaway_hub() -> Iterator[Any]:
     django.setup()
     from django.core.management import call_command
 
+    from memoryhub.workspaces.models import Workspace
     from memoryhub.workspaces.services import create_workspace
 
     try:
         call_command("migrate", verbosity=0)
-        yield create_workspace(name="default", time_zone="Asia/Shanghai")
+        found = Workspace.objects.filter(name="default").first()
+        yield found or create_workspace(name="default", time_zone="Asia/Shanghai")
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def show(figure: str, value: float, unit: str, goal: str, **more: Any) -> None:

@@ -11,7 +11,6 @@ from django.test.utils import CaptureQueriesContext
 from memoryhub.audit.models import ChangeSet
 from memoryhub.long_term_memory.models import Memory
 from memoryhub.long_term_memory.queries.memories import tag_names
-from memoryhub.web import memory_bulk
 from memoryhub.workspaces.models import Workspace
 from tests.web.memory_cast import make_memories, make_memory
 
@@ -110,16 +109,6 @@ def test_what_makes_no_sense_changes_nothing(editor: Client, workspace: Workspac
     assert response.status_code == 422
     assert "Nothing was changed." in response.content.decode()
     assert Memory.objects.get().version == 1
-
-
-def test_more_than_one_request_should_change_is_refused(
-    editor: Client, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory_bulk, "MAX_CHANGED", 2)
-    make_memories(workspace, ["a", "b", "c"])
-
-    assert editor.post("/memories/bulk", {"action": "pin"}).status_code == 422
-    assert not Memory.objects.filter(pinned=True).exists()
 
 
 def test_other_workspaces_are_out_of_reach(editor: Client, workspace: Workspace, other_workspace: Workspace) -> None:

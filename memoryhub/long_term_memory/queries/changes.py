@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Min, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Substr
 
-from memoryhub.audit.models import ChangeSet
-from memoryhub.long_term_memory.models import MemoryVersion
+from memoryhub.audit.models import AuditEvent, ChangeSet
+from memoryhub.common.keyset import count_capped
+from memoryhub.long_term_memory.models import Memory, MemoryVersion
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.principals import Binding
 
@@ -31,6 +32,16 @@ def list_change_sets(
     return rows
 
 
+def touches_more_than(workspace: Workspace, change_set_id: str, count: int) -> bool:
+    """Whether taking a change set back writes more memories than that; a decay policy's concerns all of them."""
+    named = {"change_set__workspace": workspace, "change_set__public_id": change_set_id}
+    if count_capped(MemoryVersion.objects.filter(**named), count) > count:
+        return True
+    if not AuditEvent.objects.filter(**named, subject_type="decay_policy").exists():
+        return False
+    return count_capped(Memory.objects.filter(workspace=workspace), count) > count
+
+
 @dataclass(frozen=True, slots=True)
 class ChangedMemory:
     """One memory in a change set: what stood before and after (None: it was created, or redacted since)."""
@@ -45,10 +56,10 @@ class ChangedMemory:
 def list_changed_memories(change_set: ChangeSet, *, limit: int = 200) -> list[ChangedMemory]:
     """The memories of a change set with their form before and after, the first `limit` of them."""
     rows = list(MemoryVersion.objects.filter(change_set=change_set).select_related("memory").order_by("id")[:limit])
-    earlier = {
-        (row.memory_id, row.number): row
-        for row in MemoryVersion.objects.filter(memory_id__in=[row.memory_id for row in rows])
-    }
+    before = Q(pk__in=[])
+    for row in rows:
+        before |= Q(memory_id=row.memory_id, number=row.number - 1)
+    earlier = {(row.memory_id, row.number): row for row in MemoryVersion.objects.filter(before)}
     return [
         ChangedMemory(
             row.memory.public_id, row.operation, row.number, earlier.get((row.memory_id, row.number - 1)), row
@@ -59,13 +70,12 @@ def list_changed_memories(change_set: ChangeSet, *, limit: int = 200) -> list[Ch
 
 def list_excerpts_of_changes(change_sets: Sequence[ChangeSet], *, characters: int = 120) -> dict[int, str]:
     """The beginning of the text that each change set wrote first, by the change set's row id; those without one are left out."""
-    first = (
-        MemoryVersion.objects.filter(change_set__in=change_sets)
-        .values("change_set")
-        .annotate(first=Min("id"))
-        .values("first")
+    # One look into the index for each; a minimum by group would read all that an import of thousands wrote.
+    written = MemoryVersion.objects.filter(change_set=OuterRef("pk")).order_by("id").values("pk")[:1]
+    first = ChangeSet.objects.filter(pk__in=[one.pk for one in change_sets]).values_list(Subquery(written), flat=True)
+    rows = MemoryVersion.objects.filter(pk__in=[pk for pk in first if pk]).annotate(
+        start=Substr("content", 1, characters + 1)
     )
-    rows = MemoryVersion.objects.filter(pk__in=first).annotate(start=Substr("content", 1, characters + 1))
     return {
         row.change_set_id: row.start[:characters] + ("…" if len(row.start) > characters else "")
         for row in rows.defer("content", "facts")

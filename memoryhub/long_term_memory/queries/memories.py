@@ -1,17 +1,19 @@
 """Reading memories: lists with filters and orders, one memory with its history, counts for facets."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F, Q, QuerySet
+from django.db import connection
+from django.db.models import Count, Exists, F, Func, OuterRef, Q, QuerySet
 from django.db.models.functions import Substr
 
 from memoryhub.common import errors
 from memoryhub.common.keyset import COUNT_CAP, count_capped
 from memoryhub.long_term_memory.domain.scoping import ANYWHERE, ScopeClash, ScopeNames
 from memoryhub.long_term_memory.models import (
+    Kind,
     Memory,
     MemoryQuerySet,
     MemoryState,
@@ -21,8 +23,9 @@ from memoryhub.long_term_memory.models import (
     RecalledMemory,
     Scope,
     Tag,
+    Trust,
 )
-from memoryhub.workspaces.models import Workspace
+from memoryhub.workspaces.models import Session, Workspace
 from memoryhub.workspaces.principals import Binding
 
 # order name -> keyset fields, all indexed with the workspace in front
@@ -35,7 +38,7 @@ ORDERS: dict[str, list[tuple[str, str]]] = {
 }
 NEVER_RECALLED_DAYS = 90
 
-SMALL_SCOPE = 5_000  # memories that are sorted rather than walked in the workspace's order
+FEW = 5_000  # memories that are sorted rather than walked in the workspace's order
 
 
 class UnknownMemory(errors.NotFound):
@@ -83,6 +86,12 @@ class MemoryFilter:
     def is_empty(self) -> bool:
         return self == MemoryFilter()
 
+    @property
+    def is_everything(self) -> bool:
+        """Whether it is all that is in more than one state: most of a workspace."""
+        named = (getattr(self, field.name) for field in fields(self) if field.name != "states")
+        return len(self.states) != 1 and not any(value or value == 0 for value in named if value is not False)
+
     def inside(self, binding: Binding) -> "MemoryFilter":
         """The filter inside a key's binding; raises OutsideBinding where it asks for what lies outside."""
         try:
@@ -92,28 +101,87 @@ class MemoryFilter:
         return replace(self, scope=scope)
 
 
-def filter_memories(workspace: Workspace, wanted: MemoryFilter, *, by_scope: bool = False) -> MemoryQuerySet:
-    """The rows that pass a filter, in no order yet.
+class _Unled(Func):
+    """A column that no index is led by. SQLite knows no frequencies: without this it takes any index that a condition
+    leads into, though nearly all rows have it, and sorts them, instead of walking the order that the list is in."""
 
-    `by_scope` is for filters that name a small scope: its scopes belong to the workspace, and saying so once more makes
-    SQLite walk the workspace instead of the scope.
+    template = "+%(expressions)s"
+    arity = 1
+
+
+def filter_memories(workspace: Workspace, wanted: MemoryFilter) -> MemoryQuerySet:
+    """The rows that pass a filter, in no order: for counting them, collecting them, or sorting few of them."""
+    if wanted.ids is not None:
+        return walk_memories(workspace, wanted)  # by id, and the rest is looked at there
+    rows: MemoryQuerySet = Memory.objects.all()
+    if not (wanted.scope or wanted.tags or wanted.tags_any or wanted.session):
+        rows = rows.filter(workspace=workspace)  # those belong to it; saying so makes SQLite read all of it
+    for tags in _tag_choices(wanted):
+        rows = rows.filter(_tagged(workspace, tags))
+    rows = _with_created(rows, wanted, unled=bool(wanted.tags or wanted.scope or wanted.session))
+    return _narrowed(rows, workspace, wanted, led_by=_leading_word(wanted))
+
+
+def walk_memories(workspace: Workspace, wanted: MemoryFilter) -> MemoryQuerySet:
+    """The rows that pass a filter, for reading the first ones in one of ORDERS where many pass.
+
+    Only the workspace leads into an index, so that the order's own is walked; it holds what most filters look at.
     """
-    rows: MemoryQuerySet = (
-        Memory.objects.all() if by_scope and wanted.scope else Memory.objects.filter(workspace=workspace)
-    )
-    rows = rows.filter(state__in=wanted.states) if wanted.states else rows.out_of_trash()
+    rows: MemoryQuerySet = Memory.objects.filter(workspace=workspace)
+    for tags in _tag_choices(wanted):
+        rows = rows.filter(Exists(_links(workspace, tags).filter(memory_id=OuterRef("pk"))))
+    rows = _with_created(rows, wanted, unled=True)
+    return _narrowed(rows, workspace, wanted, led_by="")
+
+
+def _tag_choices(wanted: MemoryFilter) -> list[Sequence[str]]:
+    """Lists of tags of each of which a memory has at least one."""
+    return [*([tag] for tag in wanted.tags), *([wanted.tags_any] if wanted.tags_any else [])]
+
+
+# Words that most memories have, or one of a few: an index led by them is worth its way only for the rarest of them.
+_WORDS: dict[str, tuple[Sequence[str], str]] = {
+    "trust": (Trust.values, Trust.TRUSTED),
+    "state": (MemoryState.values, ""),
+    "kind": (Kind.values, ""),
+}
+
+
+def _chosen_words(wanted: MemoryFilter) -> dict[str, Sequence[str]]:
+    states = wanted.states or [state for state in MemoryState.values if state != MemoryState.FORGOTTEN]
+    chosen = {"trust": wanted.trusts, "state": states, "kind": wanted.kinds}
+    return {name: values for name, values in chosen.items() if values}
+
+
+def _leading_word(wanted: MemoryFilter) -> str:
+    """Which of the words finds the rows; none where something else of the filter finds fewer."""
+    finer = (
+        wanted.scope or wanted.tags or wanted.tags_any or wanted.session or wanted.pinned
+        or wanted.rated_harmful or wanted.since or wanted.until or wanted.fades_before or wanted.path_prefix is not None
+    )  # fmt: skip
+    if finer:
+        return ""
+    for name, values in _chosen_words(wanted).items():
+        if len(set(values)) == 1 and values[0] != _WORDS[name][1]:
+            return name
+    return ""
+
+
+def _narrowed(rows: MemoryQuerySet, workspace: Workspace, wanted: MemoryFilter, *, led_by: str) -> MemoryQuerySet:
+    """The conditions that no index is led by, but for one of the words."""
+    for name, values in _chosen_words(wanted).items():
+        if set(values) < set(_WORDS[name][0]):
+            rows = rows.filter(**{name: values[0]}) if name == led_by else _unled(rows, name, "in", list(values))
     if wanted.scope:
         rows = rows.filter(scope__in=Scope.objects.filter(workspace=workspace, **wanted.scope.named()))
+    if wanted.session:
+        rows = rows.filter(session__in=Session.objects.filter(workspace=workspace, sid=wanted.session))
     if wanted.ids is not None:
         rows = rows.filter(public_id__in=wanted.ids)
-    rows = _by_tags(rows, workspace, wanted)
+    if wanted.tags_none:
+        rows = rows.exclude(_tagged(workspace, wanted.tags_none))
     simple: dict[str, Any] = {
-        "kind__in": wanted.kinds or None,
-        "trust__in": wanted.trusts or None,
-        "session__sid": wanted.session,
         "pinned": wanted.pinned,
-        "created_at__gte": wanted.since,
-        "created_at__lt": wanted.until,
         "importance__gte": wanted.importance_gte,
         "importance__lte": wanted.importance_lte,
         "strength__lte": wanted.strength_lte,
@@ -135,39 +203,51 @@ def filter_memories(workspace: Workspace, wanted: MemoryFilter, *, by_scope: boo
     return rows
 
 
-def _by_tags(rows: MemoryQuerySet, workspace: Workspace, wanted: MemoryFilter) -> MemoryQuerySet:
-    for tag in wanted.tags:
-        rows = rows.filter(_tagged(workspace, [tag]))
-    if wanted.tags_any:
-        rows = rows.filter(_tagged(workspace, wanted.tags_any))
-    if wanted.tags_none:
-        rows = rows.exclude(_tagged(workspace, wanted.tags_none))
+def _with_created(rows: MemoryQuerySet, wanted: MemoryFilter, *, unled: bool) -> MemoryQuerySet:
+    for lookup, at in (("gte", wanted.since), ("lt", wanted.until)):
+        if at is not None:
+            rows = _unled(rows, "created_at", lookup, at) if unled else rows.filter(**{f"created_at__{lookup}": at})
     return rows
 
 
-def _tagged(workspace: Workspace, names: Sequence[str]) -> Q:
+def _unled(rows: MemoryQuerySet, name: str, lookup: str, value: Any) -> MemoryQuerySet:
+    if connection.vendor != "sqlite":
+        return rows.filter(**{f"{name}__{lookup}": value})
+    return rows.alias(**{f"plain_{name}": _Unled(F(name))}).filter(**{f"plain_{name}__{lookup}": value})
+
+
+def _links(workspace: Workspace, names: Sequence[str]) -> QuerySet[MemoryTag]:
     found = list(Tag.objects.filter(workspace=workspace, name__in=names).values_list("id", flat=True))
-    return Q(pk__in=MemoryTag.objects.filter(tag_id__in=found).values("memory_id"))
+    return MemoryTag.objects.filter(tag_id__in=found)
 
 
-def is_small_scope(workspace: Workspace, scope: ScopeNames) -> bool:
-    """Whether a named scope has so few memories that sorting them beats walking the workspace in order."""
-    if not scope:
+def _tagged(workspace: Workspace, names: Sequence[str]) -> Q:
+    return Q(pk__in=_links(workspace, names).values("memory_id"))
+
+
+def are_few(workspace: Workspace, wanted: MemoryFilter) -> bool:
+    """Whether so few memories pass a filter that sorting them beats walking the workspace in order."""
+    if wanted.is_everything:
         return False
-    rows = Memory.objects.filter(scope__in=Scope.objects.filter(workspace=workspace, **scope.named()))
-    return rows.order_by()[: SMALL_SCOPE + 1].count() <= SMALL_SCOPE
+    return count_capped(filter_memories(workspace, wanted), FEW) <= FEW
 
 
 def list_memories(
-    workspace: Workspace, wanted: MemoryFilter, *, binding: Binding | None = None, by_scope: bool = False
+    workspace: Workspace, wanted: MemoryFilter, *, binding: Binding | None = None, few: bool | None = None
 ) -> QuerySet[Memory]:
-    """Memories that pass a filter, with what a list shows; order and cut them with ORDERS and a cursor."""
+    """Memories that pass a filter, with what a list shows; order and cut them with ORDERS and a cursor.
+
+    `few` says how many pass where the caller knows it; else they are counted, up to FEW.
+    """
     inside = wanted.inside(binding) if binding else wanted
-    return (
-        filter_memories(workspace, inside, by_scope=by_scope or is_small_scope(workspace, inside.scope))
-        .select_related("scope", "session", "superseded_by")
-        .prefetch_related("memory_tags__tag")
+    if few is None:
+        few = are_few(workspace, inside)
+    rows = (
+        Memory.objects.filter(pk__in=filter_memories(workspace, inside).values("pk"))
+        if few
+        else walk_memories(workspace, inside)
     )
+    return rows.select_related("scope", "session", "superseded_by").prefetch_related("memory_tags__tag")
 
 
 def get_memory(
@@ -175,7 +255,7 @@ def get_memory(
 ) -> Memory:
     """One memory by its id; raises UnknownMemory where it is not there, in the trash, or out of the key's reach."""
     states = list(MemoryState.values) if in_trash else []
-    memory = list_memories(workspace, MemoryFilter(ids=[public_id], states=states), binding=binding).first()
+    memory = list_memories(workspace, MemoryFilter(ids=[public_id], states=states), binding=binding, few=True).first()
     if memory is None:
         raise UnknownMemory(f"There is no memory {public_id[:80]} here.")
     return memory

@@ -19,6 +19,7 @@ from memoryhub.long_term_memory.queries.memories import (
     Facets,
     MemoryFilter,
     filter_memories,
+    walk_memories,
 )
 from memoryhub.workspaces.models import Workspace
 
@@ -36,15 +37,16 @@ def count_facets(workspace: Workspace, wanted: MemoryFilter, *, with_tags: bool 
 
 
 def _sample(workspace: Workspace, wanted: MemoryFilter, *columns: str) -> tuple[str, tuple[Any, ...]]:
-    """The newest matches, one more than the cap, as SQL with its values.
+    """The matches, one more than the cap, as SQL with its values.
 
-    A scope, tag or session is a way in of its own; asking for an order would make SQLite walk the whole workspace by
-    time instead. Such a selection is rarely larger than the cap.
+    All that is out of the trash is read in its order, the newest first. Where something narrows, the narrowest way in is
+    taken instead: an order would make SQLite walk the whole workspace by time.
     """
-    rows = filter_memories(workspace, wanted, by_scope=True).values(*columns)
-    narrow = wanted.scope or wanted.tags or wanted.session or wanted.ids is not None
-    ordered = rows.order_by() if narrow else rows.order_by("-content_changed_at", "-id")
-    return ordered[: COUNT_CAP + 1].query.sql_with_params()
+    if wanted.is_everything:
+        rows = walk_memories(workspace, wanted).order_by("-content_changed_at", "-id")
+    else:
+        rows = filter_memories(workspace, wanted).order_by()
+    return rows.values(*columns)[: COUNT_CAP + 1].query.sql_with_params()
 
 
 def _count_dimensions(workspace: Workspace, wanted: MemoryFilter) -> list[tuple[Any, ...]]:

@@ -34,12 +34,12 @@ class ListSummary:
     in_review: int
 
 
-def list_excerpts(workspace: Workspace, wanted: MemoryFilter, *, few: bool = False) -> QuerySet[Memory]:
+def list_excerpts(workspace: Workspace, wanted: MemoryFilter, *, few: bool | None = None) -> QuerySet[Memory]:
     """Memories that pass a filter, each with an `excerpt`; the text itself stays in the database until it is asked for.
 
-    `few` says that the matches can be sorted where they are; the workspace need not be walked in order.
+    `few` says whether few pass, where the caller knows it.
     """
-    rows = list_memories(workspace, wanted, by_scope=few)
+    rows = list_memories(workspace, wanted, few=few)
     return rows.defer("content", "superseded_by__content").annotate(excerpt=Substr("content", 1, EXCERPT_CHARS + 1))
 
 
@@ -47,7 +47,7 @@ def list_excerpts_by_rank(workspace: Workspace, ids: list[str]) -> list[Memory]:
     """The excerpts of these memories in the given order; what is gone meanwhile is left out."""
     found = {
         memory.public_id: memory
-        for memory in list_excerpts(workspace, MemoryFilter(ids=ids, states=MemoryState.values))
+        for memory in list_excerpts(workspace, MemoryFilter(ids=ids, states=MemoryState.values), few=True)
     }
     return [found[public_id] for public_id in ids if public_id in found]
 
@@ -57,7 +57,7 @@ def summarize_list(workspace: Workspace, now: datetime) -> ListSummary:
     rows = Memory.objects.filter(workspace=workspace)
     return ListSummary(
         alive=count_alive(workspace),
-        fading_soon=count_capped(rows.filter(state=MemoryState.ACTIVE, fades_at__lt=now + FADING_SOON)),
+        fading_soon=count_capped(rows.filter(fades_at__lt=now + FADING_SOON)),  # only active ones have that moment
         in_review=count_capped(ReviewItem.objects.filter(workspace=workspace, state=ReviewState.OPEN)),
     )
 
@@ -92,8 +92,10 @@ def find_ids(workspace: Workspace, query: str, wanted: MemoryFilter, now: dateti
     ranking = engine.rank(workspace, checked(request, None), now)
     keys = [int(ranking.pool.keys[row]) for row in ranking.best(FOUND_MAX, request.weights)]
     pks = [documents.memory_id_of(key) for key in keys]
-    ids = dict(filter_memories(workspace, wanted).filter(pk__in=pks).values_list("pk", "public_id"))
-    return Found([ids[pk] for pk in pks if pk in ids], ranking.notes)
+    ids = dict(Memory.objects.filter(pk__in=pks).values_list("pk", "public_id"))
+    inside = filter_memories(workspace, replace(wanted, ids=list(ids.values())))
+    passing = set(inside.values_list("pk", flat=True))
+    return Found([ids[pk] for pk in pks if pk in passing], ranking.notes)
 
 
 def count_up_to(workspace: Workspace, wanted: MemoryFilter, cap: int) -> int:
@@ -121,11 +123,16 @@ def has_any(workspace: Workspace) -> bool:
     return Memory.objects.filter(workspace=workspace).exists()
 
 
+def is_larger_than(workspace: Workspace, count: int) -> bool:
+    """Whether the workspace holds more memories than that, those in the trash included."""
+    return count_capped(Memory.objects.filter(workspace=workspace), count) > count
+
+
 def find_by_text(workspace: Workspace, typed: str, *, limit: int) -> list[Memory]:
     """The last changed memories that hold what was typed, among the newest NEWEST_SEARCHED."""
     rows = Memory.objects.filter(workspace=workspace)
     newest = rows.order_by("-content_changed_at", "-id").values("pk")[:NEWEST_SEARCHED]
-    found = rows.out_of_trash().filter(content__icontains=typed, pk__in=newest)
+    found = Memory.objects.out_of_trash().filter(content__icontains=typed, pk__in=newest)
     return list(found.order_by("-content_changed_at", "-id")[:limit])
 
 

@@ -292,7 +292,7 @@ def find_renderable(
     workspace: Workspace, ids: Sequence[str], *, now: datetime, binding: Binding | None = None
 ) -> list[Memory]:
     """Those of the named memories that an agent may be told now: what a search without `include` could return."""
-    rows = list_memories(workspace, MemoryFilter(ids=list(ids)), binding=binding)
+    rows = list_memories(workspace, MemoryFilter(ids=list(ids)), binding=binding, few=True)
     anything = SearchRequest(query="")
     return [memory for memory in rows if _standing(memory, memory, anything, now, now) is None]
 

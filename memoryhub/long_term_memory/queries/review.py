@@ -1,8 +1,9 @@
 """The review inbox as lists and counts."""
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Q, QuerySet
 
-from memoryhub.long_term_memory.models import ReviewItem, ReviewState
+from memoryhub.common.keyset import count_capped
+from memoryhub.long_term_memory.models import ReviewItem, ReviewKind, ReviewState
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.principals import Binding
 
@@ -31,11 +32,11 @@ def get_review_item(workspace: Workspace, public_id: str) -> ReviewItem:
 
 
 def count_open_reviews(workspace: Workspace) -> int:
-    """For the sidebar; capped."""
-    return ReviewItem.objects.filter(workspace=workspace, state=ReviewState.OPEN).order_by()[:1_000].count()
+    """For the sidebar, counted up to the cap."""
+    return count_capped(ReviewItem.objects.filter(workspace=workspace, state=ReviewState.OPEN))
 
 
 def count_open_by_kind(workspace: Workspace) -> dict[str, int]:
-    """How many questions of each kind wait: for the inbox's tabs."""
-    rows = ReviewItem.objects.filter(workspace=workspace, state=ReviewState.OPEN).order_by()
-    return dict(rows.values_list("kind").annotate(count=Count("id")))
+    """How many questions of each kind wait, each counted up to the cap: for the inbox's tabs."""
+    rows = ReviewItem.objects.filter(workspace=workspace, state=ReviewState.OPEN)
+    return {kind: count_capped(rows.filter(kind=kind)) for kind in ReviewKind.values}

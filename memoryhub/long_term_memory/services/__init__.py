@@ -6,15 +6,7 @@ search documents and curve in step in one transaction. Add new ones by noun, in 
 
 from memoryhub.long_term_memory.domain.scoping import ScopeNames
 from memoryhub.long_term_memory.services.bulk import BulkAction, bulk_edit, merge_tags, rename_tag
-from memoryhub.long_term_memory.services.decaying import (
-    DecayReport,
-    InvalidPolicy,
-    PolicyPreview,
-    build_policy_book,
-    default_policy,
-    run_decay,
-    save_policy,
-)
+from memoryhub.long_term_memory.services.decaying import DecayReport, run_decay
 from memoryhub.long_term_memory.services.editing import (
     HeadCannotBeRedacted,
     edit_memory,
@@ -35,6 +27,13 @@ from memoryhub.long_term_memory.services.forgetting import (
     request_erase,
 )
 from memoryhub.long_term_memory.services.guarding import save_guard_settings
+from memoryhub.long_term_memory.services.policies import (
+    InvalidPolicy,
+    PolicyPreview,
+    build_policy_book,
+    default_policy,
+    save_policy,
+)
 from memoryhub.long_term_memory.services.recalling import (
     Recall,
     count_accesses,

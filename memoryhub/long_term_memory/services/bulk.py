@@ -1,12 +1,17 @@
-"""Changing many memories at once: a filter, an action, a preview, one change set."""
+"""Changing many memories at once: a filter, an action, a preview, one change set.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+A few thousand are changed in one transaction. Very many are changed by a job, in steps under one change set, so that
+others write meanwhile; running it again goes on where it stopped.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from django.db import connection, transaction
 
+from memoryhub.audit.models import ChangeSet
 from memoryhub.common import clock
-from memoryhub.long_term_memory.models import MemoryState, Tag
+from memoryhub.long_term_memory.models import Memory, MemoryState, MemoryVersion, Tag
 from memoryhub.long_term_memory.queries.memories import EmptyFilter, MemoryFilter, filter_memories
 from memoryhub.long_term_memory.services import drafting
 from memoryhub.long_term_memory.services import revisions as revising
@@ -16,6 +21,8 @@ from memoryhub.long_term_memory.services.forgetting import close_reviews
 from memoryhub.long_term_memory.services.writer import BulkResult, InvalidMemory, MemoryChanges, UnknownMemory, Writer
 
 CHUNK = 1_000
+STEP = 500  # memories of one transaction of a job: a fifth of a second of holding the write lock
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,38 +56,75 @@ def bulk_edit(*, writer: Writer, wanted: MemoryFilter, action: BulkAction, dry_r
 
     A dry run says exactly what would happen and stores nothing. An empty filter is refused: name what you mean.
     """
-    action.checked()
-    if wanted.is_empty:
-        raise EmptyFilter("The filter is empty; it would touch every memory.")
-    inside = wanted.inside(writer.binding)
-    if action.restore and not inside.states:
-        inside = _replace_states(inside, [MemoryState.FORGOTTEN, MemoryState.ARCHIVED])
+    inside = check_bulk(writer=writer, wanted=wanted, action=action)
     with transaction.atomic():
-        result = _run(writer, inside, action)
+        rows = filter_memories(writer.workspace, inside).select_related("scope").order_by("id")
+        if connection.features.has_select_for_update:
+            rows = rows.select_for_update(of=("self",))
+        result = _run(writer, rows, action)
         if dry_run:
             transaction.set_rollback(True)
             return BulkResult(result.matched, result.changed, result.skipped, None)
     return result
 
 
-def _replace_states(wanted: MemoryFilter, states: Sequence[str]) -> MemoryFilter:
-    from dataclasses import replace
+def check_bulk(*, writer: Writer, wanted: MemoryFilter, action: BulkAction) -> MemoryFilter:
+    """Return what the writer reaches of a filter; raises InvalidMemory, EmptyFilter or OutsideBinding."""
+    action.checked()
+    if wanted.is_empty:
+        raise EmptyFilter("The filter is empty; it would touch every memory.")
+    inside = wanted.inside(writer.binding)
+    if action.restore and not inside.states:
+        return replace(inside, states=[MemoryState.FORGOTTEN, MemoryState.ARCHIVED])
+    return inside
 
-    return replace(wanted, states=list(states))
+
+def bulk_edit_in_steps(
+    *,
+    writer: Writer,
+    wanted: MemoryFilter,
+    action: BulkAction,
+    change_set: ChangeSet,
+    on_progress: Progress | None = None,
+) -> BulkResult:
+    """Do one thing to all memories that pass a filter now, some hundreds in each transaction, under an open change set.
+
+    What left the filter's states meanwhile is left alone. A second run goes on with what the first did not reach.
+    """
+    inside = check_bulk(writer=writer, wanted=wanted, action=action)
+    matching = set(filter_memories(writer.workspace, inside).order_by().values_list("pk", flat=True))
+    done = set(MemoryVersion.objects.filter(change_set=change_set).values_list("memory_id", flat=True))
+    todo, total = sorted(matching - done), len(matching | done)
+    changed, skipped = len(done), []
+    for start in range(0, len(todo), STEP):
+        with transaction.atomic():
+            part = _run(writer, _still_there(todo[start : start + STEP], inside), action, change_set)
+        changed += part.changed
+        skipped += part.skipped
+        if on_progress:
+            on_progress(total - len(todo) + min(start + STEP, len(todo)), total)
+    change_set.subject_count = changed
+    change_set.save(update_fields=["subject_count"])
+    return BulkResult(total, changed, skipped, change_set)
 
 
-def _run(writer: Writer, wanted: MemoryFilter, action: BulkAction) -> BulkResult:
-    now = clock.now()
-    rows = filter_memories(writer.workspace, wanted).select_related("scope").order_by("id")
+def _still_there(pks: Sequence[int], wanted: MemoryFilter) -> list[Memory]:
+    rows = Memory.objects.filter(pk__in=pks).select_related("scope").order_by("id")
     if connection.features.has_select_for_update:
         rows = rows.select_for_update(of=("self",))
+    states = wanted.states or [state for state in MemoryState.values if state != MemoryState.FORGOTTEN]
+    return [memory for memory in rows if memory.state in states]
+
+
+def _run(writer: Writer, rows: Iterable[Memory], action: BulkAction, change_set: ChangeSet | None = None) -> BulkResult:
+    now = clock.now()
     memories = list(rows)
     revisions = revising.begin(memories)
     skipped = _apply(revisions, action, writer)
     refused = {item["id"] for item in skipped}
     kept = [revision for revision in revisions if revision.memory.public_id not in refused]
     changing = sum(1 for revision in kept if revision.changed)
-    change_set = revising.commit(writer=writer, action="bulk", revisions=kept, now=now)
+    change_set = revising.commit(writer=writer, action="bulk", revisions=kept, now=now, change_set=change_set)
     if action.forget:
         pks = [memory.pk for memory in memories]
         for start in range(0, len(pks), CHUNK):

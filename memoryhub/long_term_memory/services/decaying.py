@@ -1,10 +1,10 @@
-"""The decay job and the decay policy: transitions at the moment their curves crossed, strengths as of one moment.
+"""The decay job: transitions at the moment their curves crossed, strengths as of one moment.
 
 Everything is set-based and in short transactions, so that writers never wait long; running it twice changes nothing.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
@@ -12,18 +12,8 @@ from django.db import connection, transaction
 from django.db.models import F, Max, Min, Q
 
 from memoryhub.audit.models import ChangeSet
-from memoryhub.audit.services import open_change_set, record_event
-from memoryhub.common import clock, errors
-from memoryhub.long_term_memory.domain.decay import DecayPolicy, PolicyBook, draw_curve
-from memoryhub.long_term_memory.domain.lifecycle import Standing, judge
-from memoryhub.long_term_memory.models import DecayRules, Kind, Memory, MemoryQuerySet, MemoryState, MemoryTag
-from memoryhub.long_term_memory.queries.policy import (
-    facts_of_curve,
-    get_policy_book,
-    policy_as_dict,
-    read_policy_book,
-)
-from memoryhub.long_term_memory.rows import execute_many, insert_rows
+from memoryhub.common import clock
+from memoryhub.long_term_memory.models import Memory, MemoryQuerySet, MemoryState
 from memoryhub.long_term_memory.search import documents
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.writer import Writer
@@ -32,11 +22,6 @@ from memoryhub.workspaces.models import Workspace
 CHUNK = 4_000  # rows of one transaction: about 50 ms of holding the write lock
 MAX_ITEMS = 200  # of a report
 Progress = Callable[[int, int], None]
-
-
-class InvalidPolicy(errors.Invalid):
-    slug = "invalid-policy"
-    title = "This decay policy can't be used"
 
 
 @dataclass
@@ -238,198 +223,3 @@ def _evaluate_strengths(workspace: Workspace, at: datetime, on_progress: Progres
             )
         if on_progress:
             on_progress(min(start + CHUNK - low, last - low + 1), last - low + 1)
-
-
-# --- the policy ------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class PolicyPreview:
-    """How many memories a policy would move, by new state, and the book it makes."""
-
-    matched: int
-    changes: dict[str, int]
-    items: list[dict[str, Any]]
-    book: PolicyBook
-    change_set: ChangeSet | None = None
-
-
-def build_policy_book(current: PolicyBook, changes: dict[str, Any]) -> PolicyBook:
-    """A book with some fields changed, every policy in it checked; raises InvalidPolicy."""
-    given = dict(changes)
-    by_kind = given.pop("by_kind", None)
-    by_tag = given.pop("by_tag", None)
-    base = {**policy_as_dict(current.base), **given}
-    try:
-        book = read_policy_book(
-            base,
-            by_kind if by_kind is not None else _plain(current.by_kind),
-            by_tag if by_tag is not None else _plain(current.by_tag),
-        )
-        unknown = set(book.by_kind) - set(Kind.values)
-        if unknown:
-            raise ValueError(f"by_kind takes {', '.join(Kind.values)}")
-        for policy in (
-            book.base,
-            *(book.policy_for(kind, frozenset()) for kind in book.by_kind),
-            *(book.policy_for("semantic", frozenset({tag})) for tag in book.by_tag),
-        ):
-            policy.validated()
-    except (TypeError, ValueError) as error:
-        raise InvalidPolicy(f"{error}.") from error
-    return book
-
-
-def _plain(book: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {
-        name: {key: sorted(value) if isinstance(value, frozenset) else value for key, value in fields.items()}
-        for name, fields in book.items()
-    }
-
-
-def save_policy(*, writer: Writer, changes: dict[str, Any], dry_run: bool = False) -> PolicyPreview:
-    """Change the decay policy; a dry run says which memories would change state, and stores nothing.
-
-    Curves are drawn anew in chunks; the rules and all transitions are one change set.
-    """
-    current = get_policy_book(writer.workspace)
-    book = build_policy_book(current, changes)
-    now = clock.now()
-    if dry_run:
-        return _redraw_all(writer, book, now, None)
-    with transaction.atomic():
-        change_set = open_change_set(
-            workspace=writer.workspace,
-            actor=writer.actor,
-            action="decay policy",
-            reason=writer.reason,
-            door=writer.door,
-        )
-        store_rules(writer, book, now, change_set)
-    preview = _redraw_all(writer, book, now, change_set)
-    change_set.subject_count = sum(preview.changes.values())
-    change_set.save(update_fields=["subject_count"])
-    return preview
-
-
-def store_rules(writer: Writer, book: PolicyBook, now: datetime, change_set: ChangeSet) -> None:
-    """Write the rules and what they were before, so that the change set can be reverted."""
-    before = DecayRules.objects.filter(workspace=writer.workspace).first()
-    stored = {"base": policy_as_dict(book.base), "by_kind": _plain(book.by_kind), "by_tag": _plain(book.by_tag)}
-    DecayRules.objects.update_or_create(workspace=writer.workspace, defaults={**stored, "changed_at": now})
-    record_event(
-        workspace=writer.workspace,
-        actor=writer.actor,
-        action="decay policy",
-        subject_type="decay_policy",
-        subject_id=writer.workspace.name,
-        detail={
-            "before": {"base": before.base, "by_kind": before.by_kind, "by_tag": before.by_tag} if before else None,
-            "after": stored,
-        },
-        change_set=change_set,
-    )
-
-
-def redraw_under(writer: Writer, book: PolicyBook, change_set: ChangeSet) -> None:
-    """Draw every curve anew under a policy that is stored already."""
-    _redraw_all(writer, book, clock.now(), change_set)
-
-
-def _redraw_all(writer: Writer, book: PolicyBook, now: datetime, change_set: ChangeSet | None) -> PolicyPreview:
-    """Walk all memories outside the trash, in chunks; without a change set only count."""
-    changes: dict[str, int] = {}
-    items: list[dict[str, Any]] = []
-    matched, last = 0, 0
-    while True:
-        rows = list(
-            Memory.objects.filter(workspace=writer.workspace, id__gt=last)
-            .out_of_trash()
-            .select_related("scope")
-            .order_by("id")[:1_000]
-        )
-        if not rows:
-            return PolicyPreview(matched, changes, items, book, change_set)
-        last = rows[-1].pk
-        matched += len(rows)
-        for memory, verdict in _redraw_chunk(writer, rows, book, now, change_set):
-            changes[verdict] = changes.get(verdict, 0) + 1
-            if len(items) < MAX_ITEMS:
-                items.append({"id": memory.public_id, "to": verdict, "importance": memory.importance})
-
-
-def _redraw_chunk(
-    writer: Writer, rows: list[Memory], book: PolicyBook, now: datetime, change_set: ChangeSet | None
-) -> list[tuple[Memory, str]]:
-    """Draw the curves of some rows; returns those that change state with their new one."""
-    tags: dict[int, set[str]] = {memory.pk: set() for memory in rows}
-    links = MemoryTag.objects.filter(
-        memory_id__gte=rows[0].pk, memory_id__lte=rows[-1].pk, memory__workspace=writer.workspace
-    )
-    for memory_id, name in links.values_list("memory_id", "tag__name"):
-        if memory_id in tags:
-            tags[memory_id].add(name)
-    moved, lasting = [], []
-    for memory in rows:
-        before = memory.state
-        if redraw_for_policy(memory, frozenset(tags[memory.pk]), book, now):
-            moved.append((memory, memory.state))
-            if {before, memory.state} != {MemoryState.ACTIVE, MemoryState.FADING}:
-                lasting.append(memory)  # fading is derived; every other move is a version
-    if change_set is not None:
-        with transaction.atomic():
-            _store_curves(rows)
-            _store_policy_versions(writer, lasting, tags, change_set, now)
-            revising.update_document_facts(rows)
-    return moved
-
-
-def redraw_for_policy(memory: Memory, tags: frozenset[str], book: PolicyBook, now: datetime) -> bool:
-    """Draw one curve and judge by it, also what the old curve archived; True where the state changes."""
-    policy = book.policy_for(memory.kind, tags)
-    curve = draw_curve(facts_of_curve(memory, tags), policy)
-    before = memory.state
-    by_curve = memory.state == MemoryState.ARCHIVED and memory.state_by_curve
-    standing = Standing("active" if by_curve else memory.state, memory.state_since)  # type: ignore[arg-type]
-    verdict = judge(standing, curve, policy, now)
-    if verdict.state != before:
-        memory.state, memory.state_since, memory.state_by_curve = verdict.state, verdict.since, True
-        if verdict.state == "forgotten":
-            memory.trashed_at, memory.dedupe_key = now, None
-    revising.store_curve(memory, curve, policy, now)
-    return memory.state != before
-
-
-_CURVE_FIELDS = (
-    "daily_loss", "floor", "fades_at", "archives_at", "forgets_at", "strength", "strength_at", "state", "state_since",
-    "state_by_curve", "trashed_at", "dedupe_key",
-)  # fmt: skip
-
-
-def _store_curves(rows: list[Memory]) -> None:
-    fields: list[Any] = [Memory._meta.get_field(name) for name in _CURVE_FIELDS]
-    sets = ", ".join(f"{name} = %s" for name in _CURVE_FIELDS)
-    execute_many(
-        f"UPDATE long_term_memory_memory SET {sets} WHERE id = %s AND version = %s",  # noqa: S608
-        [(*(f.get_db_prep_save(getattr(m, f.attname), connection) for f in fields), m.pk, m.version) for m in rows],
-    )
-
-
-def _store_policy_versions(
-    writer: Writer, rows: list[Memory], tags: dict[int, set[str]], change_set: ChangeSet, now: datetime
-) -> None:
-    """Versions for the rows whose state was moved for good, so that a revert brings them back."""
-    versions = []
-    for memory in rows:
-        memory.version += 1
-        revision = revising.Revision(memory, tags[memory.pk])
-        revision.operation = "deleted" if memory.state == MemoryState.FORGOTTEN else "modified"
-        versions.append(revising.version_of(revision, writer, change_set, now))
-    execute_many(
-        "UPDATE long_term_memory_memory SET version = %s WHERE id = %s AND version = %s",
-        [(memory.version, memory.pk, memory.version - 1) for memory in rows],
-    )
-    insert_rows(versions)
-
-
-def default_policy() -> dict[str, Any]:
-    """The product's own policy."""
-    return {**asdict(DecayPolicy()), "protected_tags": sorted(DecayPolicy().protected_tags)}

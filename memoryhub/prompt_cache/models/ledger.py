@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.expressions import RawSQL
 
 from memoryhub.workspaces.models import Workspace
 
@@ -35,10 +36,10 @@ class UsageRecordQuerySet(models.QuerySet["UsageRecord"]):
         return self.filter(state=RecordState.PRICED)
 
     def unpriced(self) -> UsageRecordQuerySet:
-        return self.filter(state=RecordState.UNPRICED)
+        return self.filter(state=RawSQL("1", ()))
 
     def excluded(self) -> UsageRecordQuerySet:
-        return self.filter(state=RecordState.EXCLUDED)
+        return self.filter(state=RawSQL("2", ()))
 
 
 class UsageRecord(models.Model):

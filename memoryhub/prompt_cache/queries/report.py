@@ -142,7 +142,7 @@ def summarize_costs(
         time_zone=zone.key,
         days=_series(span, by_day),
         totals=total(by_day),
-        previous=total(sum_usage(workspace, span.previous(), ["day"], only)),
+        previous=total(sum_usage(workspace, span.previous(), ["model"], only)),
         by_model=groups["model"],
         by_project=groups["project"],
         by_agent=groups["agent"],

@@ -174,9 +174,35 @@ def sum_usage(
     """
     check_groups(group_by)
     others = [name for name in group_by if name != "day"]
-    if not only and len(others) <= 1 and set(others) <= _ROLLED_UP and span.zone.key == rollup_zone(workspace):
+    rolled_up = not only and len(others) <= 1 and set(others) <= _ROLLED_UP
+    zone = rollup_zone(workspace) if rolled_up else ""
+    if rolled_up and span.zone.key == zone:
         return _from_rollups(workspace, span, group_by, others)
+    if zone and "day" not in group_by and (whole := _whole_days(span, ZoneInfo(zone))):
+        return _from_rollups_and_edges(workspace, span, whole, others)
     return _from_records(workspace, span, group_by, others, only or {})
+
+
+def _whole_days(span: Span, zone: ZoneInfo) -> Span | None:
+    """The days of one zone that lie wholly inside a span of another."""
+    first = span.start.astimezone(zone).date()
+    if start_of_day(first, zone) < span.start:
+        first += timedelta(days=1)
+    last = span.end.astimezone(zone).date() - timedelta(days=1)
+    return Span(first, last, zone) if first <= last else None
+
+
+def _from_rollups_and_edges(
+    workspace: Workspace, span: Span, whole: Span, others: list[str]
+) -> dict[tuple[Any, ...], Sums]:
+    """What doesn't ask for days: the roll-ups of the days inside, and the records of the hours before and behind them."""
+    groups = _from_rollups(workspace, whole, others, others)
+    records = UsageRecord.objects.of(workspace).priced()
+    for start, end in ((span.start, whole.start), (whole.end, span.end)):
+        if start < end:
+            for row in records.between(start, end).values_list(*others).annotate(**_aggregates()):
+                _add(groups, tuple(row[: len(others)]), Sums(*(amount or 0 for amount in row[len(others) :])))
+    return _without_empty(groups)
 
 
 def _from_rollups(
