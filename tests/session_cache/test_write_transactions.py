@@ -25,6 +25,9 @@ def failing(times, message):
             def __enter__(self):
                 raise OperationalError(message)
 
+            def __exit__(self, *error):
+                raise AssertionError("it has not begun")
+
         return Busy()
 
     return atomic, count
