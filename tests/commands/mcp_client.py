@@ -14,7 +14,7 @@ def list_tools(url: str, headers: dict[str, str]) -> list[str]:
 
 async def _list_tools(url: str, headers: dict[str, str]) -> list[str]:
     async with (
-        httpx2.AsyncClient(headers=headers) as http,
+        httpx2.AsyncClient(headers=headers, timeout=60) as http,
         Client(streamable_http_client(url, http_client=http)) as client,
     ):
         return [tool.name for tool in (await client.list_tools()).tools]

@@ -62,15 +62,13 @@ def test_every_command_of_the_connecting_document_works(shell: Shell, live_hub: 
 
 
 def test_a_memorys_snippets_read_and_change_it(reader: Reader, shell: Shell, live_hub: Hub) -> None:
-    status, memory = live_hub.call(
-        "POST", "/api/v1/memories", {"content": 'It\'s read by "snippets" & 中文.', "scope": {"agent": "o'neill"}}
-    )
+    text = 'It\'s read by "snippets" & 中文.'
+    status, stored = live_hub.call("POST", "/api/v1/memories", {"content": text, "scope": {"agent": "o'neill"}})
     assert status == 201
-    memory = memory["memory"]
-    read, change, python = reader.commands(f"/memories/{memory['id']}")
+    read, change, python = reader.commands(f"/memories/{stored['items'][0]['id']}")
 
-    assert json.loads(shell.run(read))["content"] == memory["content"]
-    assert json.loads(shell.run(change))["importance"] == memory["importance"]
+    assert json.loads(shell.run(read))["content"] == text
+    assert json.loads(shell.run(change))["importance"] == 0.5
     shell.python(python)
 
 
