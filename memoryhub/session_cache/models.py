@@ -256,7 +256,9 @@ class ToolResult(models.Model):
         constraints = [models.UniqueConstraint(fields=["workspace", "key"], name="tool_key_is_unique")]
         indexes = [
             models.Index(fields=["space", "priority", "id"], name="tool_result_eviction"),
-            models.Index(fields=["workspace", "tool", "id"], name="tool_result_tool"),
+            models.Index(fields=["workspace", "tool", "id", "size_bytes"], name="tool_result_by_tool"),
+            models.Index(fields=["workspace", "-id"], name="tool_result_newest"),
+            models.Index(fields=["workspace", "-size_bytes", "-id"], name="tool_result_largest"),
             models.Index(fields=["usable_until"], name="tool_result_expiry"),
         ]
 

@@ -61,7 +61,7 @@ class Names:
         from memoryhub.audit.models import ChangeSet
         from memoryhub.common import clock
         from memoryhub.long_term_memory.models import Memory, MemoryVersion
-        from memoryhub.prompt_cache.models import Price
+        from memoryhub.prompt_cache.models import Price, UsageRecord
         from memoryhub.session_cache.models import SessionEvent, ToolResult
         from memoryhub.work.models import Job
         from memoryhub.workspaces.models import ApiKey
@@ -83,6 +83,8 @@ class Names:
         self.api_key = ApiKey.objects.filter(workspace=workspace).order_by("id").values_list("pk", flat=True)[0]
         versions = MemoryVersion.objects.filter(memory__workspace=workspace, memory__public_id=self.memory)
         self.version = versions.order_by("id").values_list("public_id", flat=True)[0]
+        records = UsageRecord.objects.filter(workspace=workspace)
+        self.record = records.order_by("-id").values_list("pk", flat=True)[0]
         now = clock.now()
         self.now, self.year, self.today = now.isoformat(), now.year, now.date().isoformat()
 
@@ -110,6 +112,14 @@ def pages(names: Names) -> dict[str, list[Visit]]:
             Visit("/doctor?range=90d&session=session-7"),
             Visit("/doctor?tz=Asia%2FKolkata"),
         ],
+        "requests": [
+            Visit("/requests"),
+            Visit("/requests?range=90d&model=claude-bench-1"),
+            Visit("/requests?range=90d&session=session-3"),
+            Visit("/requests?range=90d&user=chen&agent=main"),
+            Visit("/requests?range=90d&project=%2Fhome%2Fana%2Fprojects%2Fproject-7"),
+        ],
+        "request": [Visit(f"/requests/{names.record}")],
         "planner": [Visit("/planner"), Visit("/planner?session=session-3")],
         "drop_price": [Visit(f"/prices/{names.price}/remove")],
         "prices": [Visit("/prices"), Visit("/prices?model=claude-bench-1")],

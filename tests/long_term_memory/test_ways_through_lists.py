@@ -147,7 +147,9 @@ def test_what_few_have_is_found_by_an_index_of_its_own(
 
 
 @pytest.mark.skipif("connection.vendor != 'sqlite'", reason="PostgreSQL knows frequencies and plans by them")
-@pytest.mark.parametrize("name", ["everything", "one state", "trusted", "kind", "since", "tag", "words together"])
+@pytest.mark.parametrize(
+    "name", ["everything", "one state", "trusted", "kind", "since", "unused", "tag", "words together"]
+)
 @pytest.mark.parametrize(
     ("order", "index"),
     [

@@ -10,7 +10,7 @@ from tests.bench._large_hub import Size, fill
 
 @pytest.mark.django_db
 def test_no_page_asks_more_of_a_larger_workspace(workspace: Workspace, other_workspace: Workspace) -> None:
-    fill(other_workspace, Size(60, 60, 60), clock.now())
+    fill(other_workspace, Size(60, 300, 60), clock.now())  # usage on every day, as there
     fill(workspace, Size(1_000, 1_000, 1_000), clock.now())
     large, small = page_times.Visitor(workspace), page_times.Visitor(other_workspace)
     here, there = page_times.Names(workspace), page_times.Names(other_workspace)

@@ -199,12 +199,12 @@ def _narrowed(rows: MemoryQuerySet, workspace: Workspace, wanted: MemoryFilter, 
         rows = rows.filter(harmful_count__gt=F("helpful_count"), access_count__gte=2)
     if wanted.never_recalled_since is not None:
         at = wanted.never_recalled_since
-        rows = rows.filter(created_at__lt=at).filter(Q(last_accessed_at=None) | Q(last_accessed_at__lt=at))
+        rows = rows.filter(Q(last_accessed_at=None) | Q(last_accessed_at__lt=at))
     return rows
 
 
 def _with_created(rows: MemoryQuerySet, wanted: MemoryFilter, *, unled: bool) -> MemoryQuerySet:
-    for lookup, at in (("gte", wanted.since), ("lt", wanted.until)):
+    for lookup, at in (("gte", wanted.since), ("lt", wanted.until), ("lt", wanted.never_recalled_since)):
         if at is not None:
             rows = _unled(rows, "created_at", lookup, at) if unled else rows.filter(**{f"created_at__{lookup}": at})
     return rows

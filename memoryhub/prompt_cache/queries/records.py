@@ -11,7 +11,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from memoryhub.common import errors
 from memoryhub.prompt_cache.domain import money
 from memoryhub.prompt_cache.domain.pricing import Modifiers, PriceBook
-from memoryhub.prompt_cache.models import RecordState, UsageRecord
+from memoryhub.prompt_cache.models import DailyUsage, Dimension, RecordState, UsageRecord
 from memoryhub.prompt_cache.price_books import get_price_book
 from memoryhub.prompt_cache.queries.sums import Only, Span, UnpricedModel, narrowed
 from memoryhub.workspaces.models import Workspace
@@ -105,6 +105,7 @@ def list_unpriced_models(workspace: Workspace) -> list[UnpricedModel]:
     rows = (
         UsageRecord.objects.of(workspace)
         .unpriced()
+        .filter(model__in=_unpriced_names(workspace))
         .values_list("model")
         .annotate(
             response_count=Count("id", filter=Q(part=0)),
@@ -121,4 +122,13 @@ def list_unpriced_models(workspace: Workspace) -> list[UnpricedModel]:
 
 def count_unpriced_models(workspace: Workspace) -> int:
     """How many models have usage without a price."""
-    return UsageRecord.objects.of(workspace).unpriced().values("model").distinct().count()
+    return len(_unpriced_names(workspace))
+
+
+def _unpriced_names(workspace: Workspace) -> list[str]:
+    """The models without a price, from the roll-ups: the records would have to be read model by model, all of them."""
+    some = Q(requests__gt=0)
+    for name in ("input", "cache_write_5m", "cache_write_1h", "cache_read", "output"):
+        some |= Q(**{f"{name}_tokens__gt": 0})
+    rows = DailyUsage.objects.filter(some, workspace=workspace, dimension=Dimension.UNPRICED)
+    return list(rows.order_by("value").values_list("value", flat=True).distinct())
