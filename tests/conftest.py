@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
@@ -23,8 +24,15 @@ hypothesis_settings.register_profile("patient", deadline=None, suppress_health_c
 hypothesis_settings.load_profile("patient")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the pages, and those that start processes of their own: they bring their own database."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests of the pages, and those that start processes of their own: they bring their own database.
+
+    What says something about the other kind of database is left out.
+    """
+    elsewhere = [item for item in items if any(m.args[0] != connection.vendor for m in item.iter_markers("only_on"))]
+    if elsewhere:
+        config.hook.pytest_deselected(items=elsewhere)
+        items[:] = [item for item in items if item not in set(elsewhere)]
     for item in items:
         if "browser" in item.path.parts:
             item.add_marker(pytest.mark.browser)

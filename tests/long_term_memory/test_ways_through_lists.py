@@ -120,7 +120,7 @@ def plan_of(rows: QuerySet[Memory]) -> str:
         return " / ".join(str(row[-1]) for row in cursor.fetchall())
 
 
-@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="PostgreSQL knows frequencies and plans by them")
+@pytest.mark.only_on("sqlite")  # PostgreSQL knows frequencies and plans by them
 @pytest.mark.parametrize(
     ("name", "index"),
     [
@@ -146,7 +146,7 @@ def test_what_few_have_is_found_by_an_index_of_its_own(
     assert "SCAN" not in plan
 
 
-@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="PostgreSQL knows frequencies and plans by them")
+@pytest.mark.only_on("sqlite")  # PostgreSQL knows frequencies and plans by them
 @pytest.mark.parametrize(
     "name", ["everything", "one state", "trusted", "kind", "since", "unused", "tag", "words together"]
 )

@@ -17,7 +17,7 @@ from memoryhub.workspaces.services import ensure_session
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite has one writer at a time"),
+    pytest.mark.only_on("postgresql"),  # SQLite has one writer at a time
 ]
 
 
