@@ -46,6 +46,7 @@ WHY = {
     "a compaction beside the totals": "a compaction's tokens are outside the totals",
     "web searches": "a web search costs 0.01 USD",
     "a negative number is left out": "a record that can't be right is in no sum",
+    "twenty sessions": "Sonnet 5.5 has a price; where the model is not known it costs nothing",
     "old long context": "above 200,000 tokens old Sonnets cost more until 2026-04-30",
 }
 

@@ -5,6 +5,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from memoryhub.common import clock
+from memoryhub.jobs.schedule import enqueue_due_jobs
+from memoryhub.jobs.tasks import run_now
 from memoryhub.prompt_cache.domain.reports import UsageReport
 from memoryhub.prompt_cache.domain.simulator import PLANS
 from memoryhub.prompt_cache.models import SessionPlan
@@ -14,6 +17,7 @@ from memoryhub.prompt_cache.queries.replays import replay_session
 from memoryhub.prompt_cache.services import findings
 from memoryhub.prompt_cache.services.findings import plan_sessions
 from memoryhub.prompt_cache.services.usage import record_reports
+from memoryhub.work.models import Job
 from memoryhub.workspaces.models import Workspace
 
 TEN = datetime(2026, 11, 10, 10, tzinfo=UTC)
@@ -66,6 +70,19 @@ def test_the_dearest_come_first_and_a_run_is_bounded(workspace: Workspace, monke
 
     assert [plan_sessions(workspace=workspace) for _ in range(3)] == [1, 1, 0]
     assert list(SessionPlan.objects.order_by("id").values_list("session", flat=True)) == ["dear", "cheap"]
+
+
+def test_a_job_finds_out_by_itself(workspace: Workspace) -> None:
+    uncached(workspace, "s1", 100_000)
+
+    with clock.frozen(TEN + timedelta(days=2)):
+        enqueue_due_jobs()
+        job = Job.objects.get(kind="find_out", workspace=workspace)
+        run_now(job.pk)
+
+    job.refresh_from_db()
+    assert (job.state, job.result) == ("done", {"days": 1, "sessions": 1})
+    assert sum_regret(workspace, DAYS).sessions == 1
 
 
 def test_sessions_of_other_days_and_workspaces_are_not_counted(

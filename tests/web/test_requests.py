@@ -146,6 +146,16 @@ def test_the_report_leads_to_the_requests_of_a_group(viewer: Client, workspace: 
     assert "data-open-row" in page(viewer, link.replace("&amp;", "&"))
 
 
+def test_a_session_leads_to_its_requests(viewer: Client, workspace: Workspace) -> None:
+    make_usage(workspace, 27, session="a/b c")
+
+    shown = page(viewer, "/sessions/a%2Fb%20c")
+
+    link = "/requests?session=a%2Fb%20c&amp;range=90d"
+    assert link in shown
+    assert page(viewer, link.replace("&amp;", "&")).count("data-open-row") == 1
+
+
 def test_the_stranger_sees_none(stranger: Client, workspace: Workspace) -> None:
     make_usage(workspace, 27)
 
