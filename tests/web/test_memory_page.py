@@ -216,6 +216,7 @@ def test_commands_for_this_server_name_this_memory(viewer: Client, workspace: Wo
 
 def test_the_page_costs_the_same_whatever_its_history(viewer: Client, workspace: Workspace) -> None:
     memory = make_memory(workspace, "First.", session="s-1")
+    recall_memories(writer=agent_of(workspace), request=SearchRequest(query="First"), session="s-1")
     viewer.get(url_of(memory))
     with CaptureQueriesContext(connection) as short:
         viewer.get(url_of(memory))
