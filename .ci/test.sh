@@ -20,14 +20,14 @@ once_more_alone() {
 
 echo "== Python suite on SQLite"
 suite=(-q -m "not browser and not live")
-$python -m pytest "${suite[@]}" -n "$cores" --dist loadfile -o cache_dir=.pytest_cache/sqlite ||
+$python -m pytest "${suite[@]}" -n "$cores" --dist worksteal -o cache_dir=.pytest_cache/sqlite ||
     once_more_alone $python -m pytest "${suite[@]}" -o cache_dir=.pytest_cache/sqlite
 echo "== Python suite on PostgreSQL"
-$python -m tests.postgres "${suite[@]}" -n "$cores" --dist loadfile -o cache_dir=.pytest_cache/postgres ||
+$python -m tests.postgres "${suite[@]}" -n "$cores" --dist worksteal -o cache_dir=.pytest_cache/postgres ||
     once_more_alone $python -m tests.postgres "${suite[@]}" -o cache_dir=.pytest_cache/postgres
 echo "== Hubs in processes of their own"
 suite=(-q -m "live and not browser")
-$python -m pytest "${suite[@]}" -n "$cores" --dist loadfile -o cache_dir=.pytest_cache/live ||
+$python -m pytest "${suite[@]}" -n "$cores" --dist worksteal -o cache_dir=.pytest_cache/live ||
     once_more_alone $python -m pytest "${suite[@]}" -o cache_dir=.pytest_cache/live
 echo "== Pages in Chromium"
 suite=(-q -m browser tests/browser)

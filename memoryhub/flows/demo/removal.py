@@ -14,7 +14,7 @@ from django.db.models import ForeignKey
 from memoryhub.long_term_memory.models import SearchDocument
 from memoryhub.long_term_memory.search.documents import index_tokens
 from memoryhub.long_term_memory.search.index import term_index
-from memoryhub.workspaces.models import Workspace
+from memoryhub.workspaces.models import Tally, Workspace
 
 CHUNK = 500
 
@@ -27,7 +27,7 @@ def remove_workspace(workspace: Workspace) -> int:
     3. The workspace. Foreign keys are checked at the commit, so rows that name each other go together.
     """
     _remove_terms(workspace)
-    removed = 0
+    removed = _delete(Tally.objects.filter(key__startswith=f"writes:{workspace.pk}:"))  # knows no foreign keys either
     for model, path in sorted(workspace_paths().items(), key=lambda entry: -entry[1].count("__")):
         removed += _delete(model._base_manager.filter(**{path: workspace.pk}))
     return removed + _delete(Workspace.objects.filter(pk=workspace.pk))
