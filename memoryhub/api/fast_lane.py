@@ -68,13 +68,19 @@ def with_fast_lane(application: Callable[[Environ, StartResponse], Iterable[byte
             status, headers, body = _answer(asked, request_id)
         finally:
             logs.request_id.reset(token)
-            connection.close_if_unusable_or_obsolete()
+            _leave_database()
         start_response(
             status, [*headers, *PROGRAM_HEADERS, ("Content-Length", str(len(body))), ("X-Request-Id", request_id)]
         )
         return [body]
 
     return served
+
+
+def _leave_database() -> None:
+    """What Django does after a request: give the connection back, or drop it where it broke."""
+    if not connection.in_atomic_block:
+        connection.close_if_unusable_or_obsolete()
 
 
 def _answer(asked: _Asked, request_id: str) -> tuple[str, list[tuple[str, str]], bytes]:

@@ -4,7 +4,9 @@ import io
 import json
 
 import pytest
+from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
 
 from memoryhub.api import fast_lane
 from memoryhub.workspaces.principals import Binding
@@ -56,7 +58,12 @@ class Server:
 def server(api: ApiClient):
     api.put("/tool-policies/read", {"cacheable": True})
     api.put("/tool-policies/write", {"cacheable": False, "invalidates": ["read"]})
-    return Server(api.token)
+    around_requests = (request_started, request_finished)
+    for signal in around_requests:
+        signal.disconnect(close_old_connections)  # the test's own transaction goes on, as under Django's test client
+    yield Server(api.token)
+    for signal in around_requests:
+        signal.connect(close_old_connections)
 
 
 def comparable(answer):
