@@ -115,6 +115,10 @@ MIDDLEWARE = [
     "memoryhub.doors.DoorMiddleware",
     "memoryhub.api.idempotency.IdempotencyMiddleware",
 ]
+SILENCED_SYSTEM_CHECKS = [
+    "security.W002",
+    "security.W003",
+]  # both stand in PAGE_MIDDLEWARE; tests/test_doors.py holds them
 PAGE_MIDDLEWARE = [  # what people's browsers need, and what a caller with a key does not pay for
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -175,7 +179,7 @@ else:
             "NAME": DATA_DIR / "memoryhub.sqlite3",
             "CONN_MAX_AGE": None,  # a kept connection reads four times faster
             "OPTIONS": {
-                "timeout": 5,
+                "timeout": 20,  # a hundred writers at once on a slow machine queue for longer than five seconds
                 "transaction_mode": "IMMEDIATE",  # deferred writers deadlock on the upgrade of their lock
                 "init_command": (
                     f"PRAGMA journal_mode=WAL; PRAGMA synchronous={DURABILITY.upper()}; PRAGMA cache_size=-32000; "

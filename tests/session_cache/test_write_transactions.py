@@ -35,17 +35,17 @@ def failing(times, message):
 
 def test_a_busy_database_is_waited_for_where_it_has_no_queue_of_its_own(monkeypatch):
     queues_itself = connection.vendor == "postgresql"
-    atomic, count = failing(0 if queues_itself else 3, BUSY)
+    atomic, count = failing(0 if queues_itself else transactions.BUSY_TIMEOUTS - 1, BUSY)
     monkeypatch.setattr(transactions.transaction, "atomic", atomic)
 
     with write_transaction():
         make_workspace("kept")
 
-    assert count == [1 if queues_itself else 4]
+    assert count == [1 if queues_itself else transactions.BUSY_TIMEOUTS]
     assert Workspace.objects.filter(name="kept").exists()
 
 
-@pytest.mark.parametrize(("message", "tries_on_sqlite"), [(BUSY, 5), ("disk I/O error", 1)])
+@pytest.mark.parametrize(("message", "tries_on_sqlite"), [(BUSY, transactions.BUSY_TIMEOUTS), ("disk I/O error", 1)])
 def test_what_does_not_pass_is_raised(monkeypatch, message, tries_on_sqlite):
     atomic, count = failing(99, message)
     monkeypatch.setattr(transactions.transaction, "atomic", atomic)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from django.db import OperationalError, connection, transaction
 
-BUSY_TIMEOUTS = 5  # times five seconds: then the hub is not busy but stuck
+BUSY_TIMEOUTS = 2  # times the busy timeout of twenty seconds: then the hub is not busy but stuck
 _turn = threading.Lock()
 
 
