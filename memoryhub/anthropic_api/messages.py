@@ -21,7 +21,7 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from memoryhub.anthropic_api.errors import error_response
-from memoryhub.anthropic_api.wire import MissingScope, WrongMethod
+from memoryhub.anthropic_api.wire import WrongMethod
 from memoryhub.common import clock, errors
 from memoryhub.prompt_cache.domain.reports import UsageReport
 from memoryhub.prompt_cache.domain.response_stream import ResponseReader
@@ -310,8 +310,7 @@ def _principal_of(request: HttpRequest, path_key: str) -> Principal:
     principal = key_cache.authenticate(token.strip())
     if principal is None:
         raise NoHubKey("The key in X-MemoryHub-Key is not valid in this hub.")
-    if not principal.allows("usage:write"):
-        raise MissingScope("This needs a key with the scope usage:write.")
+    principal.require("usage:write")
     return principal
 
 

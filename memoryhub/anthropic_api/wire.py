@@ -24,11 +24,6 @@ class BadKey(errors.Unauthenticated):
     title = "This key is not valid"
 
 
-class MissingScope(errors.Forbidden):
-    slug = "missing-scope"
-    title = "The key may not do this"
-
-
 class WrongMethod(errors.HubError):
     status = 405
     slug = "method-not-allowed"
@@ -56,8 +51,7 @@ def endpoint(**handlers: tuple[str, Handler]) -> Callable[..., HttpResponse]:
                 raise BadRequest("No id or parameter holds the character NUL.")
             scope, handler = handlers[request.method]
             principal = identify(request)
-            if not principal.allows(scope):
-                raise MissingScope(f"This needs a key with the scope {scope}.")
+            principal.require(scope)
             request.principal = principal  # type: ignore[attr-defined]
             return json_response(request, handler(request, **path))
         except Exception as error:  # whatever happens, the client gets a body it can read

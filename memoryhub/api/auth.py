@@ -6,7 +6,7 @@ from ninja.utils import check_csrf
 
 from memoryhub.common import errors
 from memoryhub.workspaces import key_cache
-from memoryhub.workspaces.principals import Principal
+from memoryhub.workspaces.principals import MissingScope, Principal
 from memoryhub.workspaces.queries import find_principal_of_user
 
 
@@ -18,11 +18,6 @@ class BadKey(errors.Unauthenticated):
 class CsrfFailed(errors.Forbidden):
     slug = "csrf"
     title = "The page's token is missing or old"
-
-
-class MissingScope(errors.Forbidden):
-    slug = "missing-scope"
-    title = "The key may not do this"
 
 
 class ApiRequest(HttpRequest):

@@ -56,7 +56,11 @@ def bulk_edit(request: ApiRequest, body: BulkIn) -> Any:
     summary="Let memories fade as far as their curves have fallen",
 )
 def run_decay(request: ApiRequest, body: DecayIn) -> Any:
-    """`at` looks ahead. Running it twice changes nothing more; importance is never touched, strength is."""
+    """`at` looks ahead. Running it twice changes nothing more; importance is never touched, strength is.
+
+    The run is of the whole workspace: a bound key is refused.
+    """
+    request.principal.require_unbound()
     moment = body.at or clock.now()
     report = services.run_decay(writer=writer_of(request), at=moment, dry_run=body.dry_run)
     return DecayOut(
@@ -90,7 +94,11 @@ def get_policy(request: ApiRequest) -> Any:
     summary="Change the decay policy",
 )
 def save_policy(request: ApiRequest, body: PolicyIn) -> Any:
-    """`dry_run` says how many memories would change state. The rules and what they move are one change set."""
+    """`dry_run` says how many memories would change state. The rules and what they move are one change set.
+
+    The policy holds for everybody here: a bound key is refused.
+    """
+    request.principal.require_unbound()
     saved = services.save_policy(writer=writer_of(request, body.reason), changes=body.changes(), dry_run=body.dry_run)
     return PolicySaved(
         **_policy(saved.book),

@@ -26,7 +26,7 @@ from memoryhub.prompt_cache import queries
 from memoryhub.prompt_cache.report_csv import report_csv, sum_values
 from memoryhub.prompt_cache.services.price_book import preview_prices, store_prices
 from memoryhub.prompt_cache.services.usage import record_reports
-from memoryhub.workspaces.principals import Principal
+from memoryhub.workspaces.principals import OutsideBinding, Principal
 
 router = Router(tags=["Prompt cache"])
 
@@ -34,11 +34,6 @@ router = Router(tags=["Prompt cache"])
 class BadDateError(errors.Invalid):
     slug = "bad-date"
     title = "This is no day"
-
-
-class OutsideBindingError(errors.Forbidden):
-    slug = "outside-binding"
-    title = "The key is bound to another scope"
 
 
 @router.post(
@@ -65,7 +60,7 @@ def bound_place(principal: Principal, item: UsageIn) -> dict[str, str]:
     bound = binding_of(principal)
     for name, value in bound.items():
         if getattr(item, name) not in ("", value):
-            raise OutsideBindingError(f"This key records only what belongs to the {name} {value}.")
+            raise OutsideBinding(f"This key records only what belongs to the {name} {value}.")
     return bound
 
 
@@ -167,7 +162,11 @@ def put_prices(
     body: Annotated[PricesIn | PriceIn, Body()],
     dry_run: Annotated[bool, Query(False, description="Only say what would change.")],
 ) -> Any:
-    """Stores the workspace's own prices and prices its records anew, in one change set; a dry run only says what would change."""
+    """Stores the workspace's own prices and prices its records anew, in one change set; a dry run only says what would change.
+
+    They hold for everybody here: a bound key is refused, and so is a person who is no admin.
+    """
+    request.principal.require_price_setter()
     workspace = request.principal.workspace
     wanted = body if isinstance(body, PricesIn) else PricesIn(items=[body], reason="")
     drafts = [item.draft() for item in wanted.items]

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.http import HttpResponse
 from ninja import Query, Router, Status
 
-from memoryhub.api.auth import ApiRequest, MissingScope, requires
+from memoryhub.api.auth import ApiRequest, requires
 from memoryhub.api.pagination import Cursor, Limit, page
 from memoryhub.api.schemas.tool_results import (
     LookupIn,
@@ -26,7 +26,7 @@ from memoryhub.session_cache.services import usage
 from memoryhub.session_cache.services.look_up import look_up
 from memoryhub.session_cache.services.sessions import open_session
 from memoryhub.session_cache.services.store import remove_tool_result
-from memoryhub.workspaces.principals import Binding
+from memoryhub.workspaces.principals import Binding, MissingScope
 
 router = Router(tags=["Tool results"])
 _UNBOUND = Binding()

@@ -3,18 +3,12 @@
 from dataclasses import dataclass, field
 
 from memoryhub.audit.models import ChangeSet
-from memoryhub.common import errors
 from memoryhub.long_term_memory.services.reverting import revert_change_set
 from memoryhub.long_term_memory.services.writer import Writer
 from memoryhub.prompt_cache.queries.price_changes import list_price_changes
 from memoryhub.prompt_cache.services.price_reverting import revert_prices
 from memoryhub.prompt_cache.services.repricing import Repricing
 from memoryhub.workspaces.principals import Principal
-
-
-class MissingScopeError(errors.Forbidden):
-    slug = "missing-scope"
-    title = "The key may not do this"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +26,13 @@ def take_back(
 ) -> TakenBack:
     """Take a change set back, as a change set of its own; what changed since is listed and left alone, unless forced.
 
-    Prices need the scope usage:write, everything else memories:write. A dry run says what would change.
+    Prices are taken back by whoever may set them, everything else with the scope memories:write. A dry run says what would change.
     """
     workspace = principal.workspace
     change_set = ChangeSet.objects.filter(workspace=workspace, public_id=change_set_id).first()
     of_prices = change_set is not None and bool(list_price_changes(change_set))
-    _check_scope(principal, "usage:write" if of_prices else "memories:write")
     if change_set is not None and of_prices:
+        principal.require_price_setter()
         prices = revert_prices(
             workspace=workspace,
             actor=principal.actor,
@@ -49,11 +43,7 @@ def take_back(
             dry_run=dry_run,
         )
         return TakenBack(prices.reverted, prices.skipped, prices.repricing.change_set, prices.repricing)
+    principal.require("memories:write")
     writer = Writer.of(principal, door=door, reason=reason)
     memories = revert_change_set(writer=writer, change_set_id=change_set_id, force=force, dry_run=dry_run)
     return TakenBack(memories.reverted, memories.skipped, memories.change_set)
-
-
-def _check_scope(principal: Principal, scope: str) -> None:
-    if not principal.allows(scope):
-        raise MissingScopeError(f"This needs the scope {scope}.")

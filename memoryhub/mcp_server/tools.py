@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from memoryhub.common import errors
 from memoryhub.common.keyset import Order, cut
@@ -75,15 +75,9 @@ class LogEntry(BaseModel):
     tokens: int | None = Field(default=None, ge=0)
 
 
-class MissingScope(errors.Forbidden):
-    slug = "missing-scope"
-    title = "The key may not do this"
-
-
 def _allowed(scope: str) -> Principal:
     principal = caller.get()
-    if not principal.allows(scope):
-        raise MissingScope(f"This needs a key with the scope {scope}.")
+    principal.require(scope)
     return principal
 
 
@@ -111,6 +105,9 @@ def memory_search(
     kind: Kind | None = None,
     limit: Annotated[int, Field(ge=1, le=50)] = 10,
     session: Name = None,
+    as_of: Annotated[
+        AwareDatetime | None, Field(None, description="Look back: memories in their version of that moment.")
+    ] = None,
 ) -> FoundMemories:
     """Find what is remembered, by words and meaning, best first. Scopes that are not named match any."""
     writer = _writer("memories:read")
@@ -121,6 +118,7 @@ def memory_search(
         kinds=[kind] if kind else (),
         limit=limit,
         weights=queries.get_default_weights(writer.workspace),
+        as_of=as_of.astimezone(UTC) if as_of else None,
     )
     recall = services.recall_memories(writer=writer, request=request, session=session or None)
     return FoundMemories(

@@ -118,6 +118,7 @@ class SessionEvent(models.Model):
     kind = models.CharField(max_length=12, choices=[(kind, kind) for kind in event_tree.KINDS])
     role = models.CharField(max_length=16, blank=True)
     tokens = models.PositiveIntegerField(default=0)
+    memory_tokens = models.PositiveIntegerField(default=0)  # how many of them are recalled memories
     tool_call_id = models.CharField(max_length=200, blank=True)
     depth = models.PositiveIntegerField(default=0)
     prefix_hash = models.BinaryField(max_length=32)

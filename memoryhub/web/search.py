@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_GET, require_POST
@@ -66,6 +67,9 @@ WHY_WORDS: dict[str, dict[Any, Any]] = {
     "kind": {str(kind): kind.label for kind in Kind},
 }
 NOTES = {
+    "as_of_partial": gettext_lazy(
+        "Very much was written since that moment: of it, only what was written last is looked through."
+    ),
     "embedder_unavailable": gettext_lazy("The embedder does not answer: this was found by words only, not by meaning."),
 }
 
@@ -81,6 +85,7 @@ class Bench:
     weights: Weights
     why: str
     own_weights: bool
+    as_of: datetime | None = None
 
     @classmethod
     def read(cls, query: QueryDict, defaults: Weights) -> "Bench":
@@ -99,12 +104,18 @@ class Bench:
             weights=weights,
             why=texts["why"],
             own_weights=weights != defaults,
+            as_of=_moment(query.get("as_of", "")),
         )
 
     @property
     def asks(self) -> bool:
         """Tell whether there is anything to search for."""
         return bool(self.q)
+
+    @property
+    def as_of_text(self) -> str:
+        """The moment to look back to as a field holds it, in the viewer's zone."""
+        return timezone.localtime(self.as_of).strftime("%Y-%m-%dT%H:%M") if self.as_of else ""
 
     def url(self, defaults: Weights) -> str:
         """Return the address of the bench as it is, with only what differs from the default."""
@@ -114,6 +125,7 @@ class Bench:
             "q": self.q,
             **self.scope.named(),
             "limit": "" if self.limit == DEFAULT_LIMIT else str(self.limit),
+            "as_of": self.as_of_text,
             "why": self.why,
         }
         query = [(name, value) for name, value in {**plain, **own}.items() if value]
@@ -122,7 +134,20 @@ class Bench:
 
     def request(self) -> SearchRequest:
         """Return the search that a recall with these values would run."""
-        return SearchRequest(query=self.q, scope=self.scope, tags=self.tags, limit=self.limit, weights=self.weights)
+        return SearchRequest(
+            query=self.q, scope=self.scope, tags=self.tags, limit=self.limit, weights=self.weights, as_of=self.as_of
+        )
+
+
+def _moment(text: str) -> datetime | None:
+    """Return a moment of the viewer's zone; what is none asks for now."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if found.tzinfo is not None or not 1970 <= found.year <= 2999:
+        return None
+    return timezone.make_aware(found)
 
 
 def _weights(query: QueryDict, defaults: Weights) -> Weights:
@@ -195,7 +220,7 @@ def _hit(hit: recall.Hit, bench: Bench, request: MemberRequest) -> HitRow:
     relevance = (hit.explanation or {}).get("relevance", {})
     return HitRow(
         rank=hit.rank,
-        row=memory_rows.row_of(hit.memory, MemoryFilters(), clock.now()),
+        row=memory_rows.row_of(hit.shown, MemoryFilters(), clock.now()),
         score=hit.score,
         bar=bar_of(hit.parts, bench.weights, PARTS, score=hit.score),
         why_url=f"{reverse('search')}?{query.urlencode()}",

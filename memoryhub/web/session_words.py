@@ -17,7 +17,13 @@ KIND_WORDS = {
 }
 KIND_TONES = {"tool_use": "teal", "tool_result": "teal", "compaction": "warn", "note": ""}
 ROLE_WORDS = {"user": _("user"), "assistant": _("assistant"), "system": _("system")}
-PART_WORDS = {"system": _("System"), "summary": _("Summary"), "history": _("History"), "tools": _("Tools")}
+PART_WORDS = {
+    "system": _("System"),
+    "tools": _("Tools"),
+    "memories": _("Memories"),
+    "summary": _("Summary"),
+    "history": _("History"),
+}
 REASON_NAMES = {
     "absent": _("absent"),
     "expired": _("expired"),

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from memoryhub.common import errors
+
 if TYPE_CHECKING:
     from memoryhub.workspaces.models import Workspace
 
@@ -14,6 +16,16 @@ ROLE_SCOPES: dict[str, frozenset[str]] = {
     "editor": frozenset(ROOM_SCOPES),
     "admin": frozenset(ALL_SCOPES),
 }
+
+
+class MissingScope(errors.Forbidden):
+    slug = "missing-scope"
+    title = "The key may not do this"
+
+
+class OutsideBinding(errors.Forbidden):
+    slug = "outside-binding"
+    title = "The key is bound to another scope"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +61,21 @@ class Principal:
     def allows(self, scope: str) -> bool:
         """Tell whether the caller may do what the scope names; a write scope includes its read scope."""
         return scope in self.scopes or (scope.endswith(":read") and f"{scope.removesuffix('read')}write" in self.scopes)
+
+    def require(self, scope: str) -> None:
+        """Pass a caller who has the scope; raises MissingScope."""
+        if not self.allows(scope):
+            raise MissingScope(f"This needs the scope {scope}.")
+
+    def require_unbound(self) -> None:
+        """Pass a caller who may touch what holds for everybody here; raises OutsideBinding for a bound key."""
+        if self.binding != Binding():
+            raise OutsideBinding("This holds for the whole workspace; a key that is bound may not touch it.")
+
+    def require_price_setter(self) -> None:
+        """Pass whoever may set prices: a person who is an admin, a key with usage:write that is bound to nothing."""
+        self.require("admin" if self.kind == "user" else "usage:write")
+        self.require_unbound()
 
     @property
     def actor(self) -> Actor:

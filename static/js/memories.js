@@ -51,20 +51,21 @@
   countPicked();
 
   // --- swapped rows: the current row stays current; a decided review item hands over to the next one --------------------
+  // Other parts of the page are swapped meanwhile (counts, news), so a row waits for its own settling and for no other.
   let wasCurrent = "";
   document.body.addEventListener("htmx:beforeSwap", (event) => {
     const target = event.detail.target;
-    wasCurrent = target && target.classList && target.classList.contains("is-current") ? target.id : "";
+    if (target && target.classList && target.classList.contains("is-current")) wasCurrent = target.id;
     if (!target || !target.matches || !target.matches("[data-review]") || event.detail.xhr.status >= 300) return;
     const next = target.nextElementSibling || target.previousElementSibling;
     if (next && next.matches("[data-review]")) {
-      wasCurrent = next.id;
       setTimeout(() => { next.classList.add("is-current"); next.scrollIntoView({ block: "nearest" }); const link = next.querySelector("a[href]"); if (link) link.focus({ preventScroll: true }); }, 0);
     }
   });
-  document.body.addEventListener("htmx:afterSettle", () => {
-    const row = wasCurrent && document.getElementById(wasCurrent);
+  document.body.addEventListener("htmx:afterSettle", (event) => {
+    const row = wasCurrent && event.target.id === wasCurrent ? event.target : null;
     if (row) {
+      wasCurrent = "";
       row.classList.add("is-current");
       const inside = row.contains(document.activeElement) || document.activeElement?.closest?.("dialog");
       const link = row.querySelector("textarea, [data-open-row]");

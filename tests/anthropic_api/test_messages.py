@@ -163,10 +163,9 @@ def test_an_overloaded_provider_is_passed_on(hub: Hub, client: anthropic.Anthrop
 def test_a_slow_provider_holds_up_nobody_else(hub: Hub, client: anthropic.Anthropic) -> None:
     with ThreadPoolExecutor(4) as pool:
         slow = [pool.submit(client.messages.create, **ask(), extra_headers={"X-Behaviour": "slow"}) for _ in range(3)]
-        started = time.monotonic()
         client.messages.create(**ask())
 
-        assert time.monotonic() - started < 0.5
+        assert not any(one.done() for one in slow)
         assert all(one.result().content for one in slow)
 
 
@@ -223,7 +222,7 @@ def test_answers_do_not_wait_for_a_locked_ledger(hub: Hub, client: anthropic.Ant
         assert recorded(hub, session, seconds=0) == []
         database.execute("ROLLBACK")
 
-    assert max(times) < 1
+    assert max(times) < 5  # a write would have waited for the lock, which was held all the time
     assert len(recorded(hub, session, 10, seconds=20)) == 10
 
 

@@ -27,7 +27,9 @@ CLIPPED = """() => {
     .filter((e) => getComputedStyle(e).textOverflow !== 'ellipsis')
     .map((e) => e.outerHTML.slice(0, 120));
 }"""
+# Colours on their way from one theme to the other are none that anybody reads.
 TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+AT_REST = "() => document.getAnimations().every((one) => one.playState !== 'running')"
 OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -90,6 +92,7 @@ def test_every_page_is_clean(browser: Browser, live_hub: Hub, language: str, wid
         found += [f"light {violation}" for violation in _violations(page, AXE_OPTIONS)]
         page.emulate_media(color_scheme="dark")
         page.wait_for_function(TWO_FRAMES)
+        page.wait_for_function(AT_REST)
         found += [f"dark {violation}" for violation in _violations(page, COLOURS_ONLY)]
         complaints += [
             f"{path} [{language} {width}] {complaint}" for complaint in found + witness.complaints[len(found) :]

@@ -33,11 +33,10 @@ from memoryhub.long_term_memory.services.writer import (
     InvalidMemory,
     MemoryChanges,
     MemoryDraft,
-    OutsideBinding,
     PathTaken,
     Writer,
 )
-from memoryhub.workspaces.principals import Actor, Binding, Principal
+from memoryhub.workspaces.principals import Actor, Binding, OutsideBinding, Principal
 
 SCOPE = ScopeNames(agent="default")
 

@@ -1,6 +1,7 @@
 """The eight tools through the real MCP client."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -69,6 +70,18 @@ def test_what_is_saved_is_found_and_the_same_text_is_kept_once(call: Call, user:
     assert first["scope"] == {"agent": None, "user": user, "project": None}
     assert 0 <= first["score"] <= 1
     assert found["receipt"].startswith("rcp_")
+
+
+def test_a_search_looks_back(call: Call, user: str) -> None:
+    saved = call("memory_save", content="the deploy day is Tuesday", user=user)
+    then = datetime.now(UTC).isoformat()
+    call("memory_update", id=saved["id"], content="the deploy day is Friday")
+
+    past = call("memory_search", query="deploy day", user=user, as_of=then)
+    present = call("memory_search", query="deploy day", user=user)
+
+    assert [memory["content"] for memory in past["memories"]] == ["the deploy day is Tuesday"]
+    assert [memory["content"] for memory in present["memories"]] == ["the deploy day is Friday"]
 
 
 def test_without_a_scope_a_memory_belongs_to_the_default_agent(call: Call, user: str) -> None:
@@ -212,6 +225,8 @@ def test_a_tool_without_a_policy_is_not_cached(call: Call, user: str) -> None:
         ("memory_save", {"content": "x", "path": "no/slash"}),
         ("memory_search", {"query": "x", "limit": 0}),
         ("memory_search", {"query": "x", "limit": 1000}),
+        ("memory_search", {"query": "x", "as_of": "yesterday"}),
+        ("memory_search", {"query": "x", "as_of": "2026-11-29T10:00:00"}),
         ("memory_list", {"order": "random"}),
         ("memory_update", {"id": "mem_none", "content": "x"}),
         ("memory_forget", {"id": "x" * 500}),

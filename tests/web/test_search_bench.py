@@ -1,14 +1,18 @@
 """The search bench: ranked results with the parts of their scores, why one is missing, weights to try and to save."""
 
+from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import Client
 
+from memoryhub.common import clock
 from memoryhub.long_term_memory.models import Memory, RecallReceipt
 from memoryhub.long_term_memory.services import edit_memory, forget_memory, rate_memory
 from memoryhub.long_term_memory.services.writer import MemoryChanges
 from memoryhub.workspaces.models import Workspace
+from tests.factories import NOON
 from tests.web.memory_cast import agent_of, make_memory
 
 HTMX = {"HX-Request": "true"}
@@ -151,3 +155,29 @@ def test_saved_weights_are_the_default_of_every_recall(editor: Client, viewer: C
 def test_viewers_get_no_button_to_save(viewer: Client, editor: Client, workspace: Workspace) -> None:
     assert "/search/weights" not in viewer.get("/search").content.decode()
     assert "/search/weights" in editor.get("/search").content.decode()
+
+
+def test_the_bench_looks_back_in_the_viewers_zone(viewer: Client, workspace: Workspace) -> None:
+    with clock.frozen(NOON):
+        memory = make_memory(workspace, "Deploys on Tuesdays.")
+    with clock.frozen(NOON + timedelta(hours=3)):
+        edit_memory(
+            writer=agent_of(workspace), memory_id=memory.public_id, changes=MemoryChanges(content="Deploys on Fridays.")
+        )
+    viewer.cookies["memoryhub_zone"] = "Asia/Shanghai"
+    then = (NOON + timedelta(hours=1)).astimezone(ZoneInfo("Asia/Shanghai")).strftime("%Y-%m-%dT%H:%M")
+
+    page = viewer.get(f"/search?q=deploys&as_of={then}")
+    before = (NOON - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M")
+
+    assert texts(page) == ["Deploys on Tuesdays."]
+    assert f'value="{then}"' in page.content.decode()
+    assert texts(viewer.get("/search?q=deploys")) == ["Deploys on Fridays."]
+    assert texts(viewer.get(f"/search?q=deploys&as_of={before}")) == []
+
+
+@pytest.mark.parametrize("text", ["yesterday", "0001-01-01T00:00", "9999-12-31T23:59", "2026-11-29T10:00+02:00", "\0"])
+def test_a_moment_that_is_none_asks_for_now(viewer: Client, workspace: Workspace, text: str) -> None:
+    make_memory(workspace, "Deploys on Tuesdays.")
+
+    assert texts(viewer.get("/search", {"q": "deploys", "as_of": text})) == ["Deploys on Tuesdays."]

@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memoryhub.common import clock
 from memoryhub.flows.invalidate import announce_write
+from memoryhub.long_term_memory.domain.rendering import RenderedMemory, render
 from memoryhub.prompt_cache.domain.reports import UsageReport
 from memoryhub.prompt_cache.services.usage import record_reports
 from memoryhub.session_cache.models import SessionEvent, ToolResult
@@ -118,11 +119,41 @@ def test_the_window_is_counted_by_part(viewer, workspace):
 
     assert {part["name"]: part["tokens"] for part in window["parts"]} == {
         "system": 10,
+        "memories": 0,
         "summary": 20,
         "history": 30,
         "tools": 40,
     }
     assert window["is_compacted"]
+
+
+def test_recalled_memories_are_a_part_of_their_own(viewer, workspace):
+    """Inside the instructions and inside what a user sent: their bytes' share of the tokens, at both ends of a cut."""
+    session = ensure_session(workspace=workspace, sid="recalls")
+    block = render(
+        [RenderedMemory("mem_1", 1, 'Likes "tabs" and 茶.'), RenderedMemory("mem_2", 3, "Deploys on Tuesdays.")]
+    )
+    instructions = "You review. " + block
+    append_events(
+        session=session,
+        events=[
+            GivenEvent("message", instructions, id="s", role="system", tokens=100),
+            GivenEvent("message", [{"type": "text", "text": block}], id="u", role="user", tokens=50),
+            GivenEvent("message", "<recalled_memories> is never closed", id="v", role="user", tokens=7),
+        ],
+    )
+
+    def parts():
+        return {part["name"]: part["tokens"] for part in viewer.get("/sessions/recalls").context["window"]["parts"]}
+
+    before = parts()
+    append_events(session=session, events=[GivenEvent("compaction", "in short", id="c", role="user", tokens=5)])
+    after = parts()
+
+    assert sum(before.values()) == 157
+    assert 85 < 100 - before["system"] < 97
+    assert 35 < before["memories"] - (100 - before["system"]) < 50
+    assert (after["system"], after["memories"], after["summary"]) == (before["system"], 100 - before["system"], 5)
 
 
 def test_the_window_says_what_the_last_request_had_cached_and_cost(viewer, session, workspace):

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from memoryhub.common.recall_marks import OPEN
 from memoryhub.common.tokens import estimate_tokens
 from memoryhub.flows.demo import requests as demo_requests
 from memoryhub.flows.demo.content import read_conversations, read_json
@@ -91,7 +92,9 @@ class Conversation:
         told = self.told
         self.session = _open(self.stage, told, self.at)
         self.request = self._first_request()
-        self._event("message", "\n\n".join(self.request.system[:1]), role="system")
+        who, *more = self.request.system
+        recalled = [text for text in more if text.startswith(OPEN)]
+        self._event("message", "\n\n".join([who, *recalled]), role="system")
         for turn in told["turns"]:
             self._turn(turn)
         self._flush()

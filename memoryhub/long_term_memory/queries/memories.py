@@ -26,7 +26,7 @@ from memoryhub.long_term_memory.models import (
     Trust,
 )
 from memoryhub.workspaces.models import Session, Workspace
-from memoryhub.workspaces.principals import Binding
+from memoryhub.workspaces.principals import Binding, OutsideBinding
 
 # order name -> keyset fields, all indexed with the workspace in front
 ORDERS: dict[str, list[tuple[str, str]]] = {
@@ -44,11 +44,6 @@ FEW = 5_000  # memories that are sorted rather than walked in the workspace's or
 class UnknownMemory(errors.NotFound):
     slug = "unknown-memory"
     title = "Unknown memory"
-
-
-class OutsideBinding(errors.Forbidden):
-    slug = "outside-binding"
-    title = "The key is bound to another scope"
 
 
 class EmptyFilter(errors.Malformed):

@@ -15,7 +15,6 @@ from memoryhub.long_term_memory.domain.scoping import ScopeClash
 from memoryhub.long_term_memory.models import Memory, MemoryState, RecallReceipt, Trust
 from memoryhub.long_term_memory.queries.memories import (
     MemoryFilter,
-    OutsideBinding,
     get_memory,
     list_memories,
     tag_names,
@@ -23,7 +22,7 @@ from memoryhub.long_term_memory.queries.memories import (
 from memoryhub.long_term_memory.search import documents, engine, history
 from memoryhub.long_term_memory.search.request import INCLUDES, MAX_LIMIT, SEARCHABLE_STATES, SearchRequest
 from memoryhub.workspaces.models import Workspace
-from memoryhub.workspaces.principals import Binding
+from memoryhub.workspaces.principals import Binding, OutsideBinding
 
 WEIGHTS_KEY = "recall_weights"
 

@@ -19,9 +19,9 @@ from memoryhub.long_term_memory.services.writer import (
     InvalidMemory,
     MemoryDraft,
     MemoryTooLarge,
-    OutsideBinding,
     Writer,
 )
+from memoryhub.workspaces.principals import OutsideBinding
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
 KINDS, STATES, TRUSTS = frozenset(Kind.values), frozenset(MemoryState.values), frozenset(Trust.values)

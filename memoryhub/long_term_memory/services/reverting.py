@@ -19,7 +19,8 @@ from memoryhub.long_term_memory.services.clashes import find_path_twins, find_te
 from memoryhub.long_term_memory.services.editing import take_form
 from memoryhub.long_term_memory.services.forgetting import close_reviews
 from memoryhub.long_term_memory.services.policies import redraw_under, store_rules
-from memoryhub.long_term_memory.services.writer import OutsideBinding, Writer
+from memoryhub.long_term_memory.services.writer import Writer
+from memoryhub.workspaces.principals import OutsideBinding
 
 CHUNK = 500
 Spans = dict[int, tuple[int, int]]  # memory -> the first and last of its versions that belong to the change set

@@ -62,11 +62,6 @@ class ClosesCircle(errors.Conflict):
     title = "Two memories can't stand in each other's place"
 
 
-class OutsideBinding(errors.Forbidden):
-    slug = "outside-binding"
-    title = "The key is bound to another scope"
-
-
 class HoldsSecrets(errors.Invalid):
     slug = "holds-secrets"
     title = "The text holds a secret"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memoryhub.common.recall_marks import recalled_bytes
 from memoryhub.session_cache.domain.event_tree import NOTE
 
 
@@ -154,10 +155,16 @@ def find_unpaired(events: Iterable[WindowEvent]) -> Unpaired:
     return Unpaired(tuple(open_calls), tuple(stray))
 
 
-def part_of(event: WindowEvent) -> str:
+def part_of(kind: str, role: str) -> str:
     """Return which part of the window an event belongs to, for the bar: system, tools, summary, or history."""
-    if event.role == "system":
+    if kind == "compaction":
+        return "summary"
+    if role == "system":
         return "system"
-    if event.kind in ("tool_use", "tool_result"):
-        return "tools"
-    return "summary" if event.kind == "compaction" else "history"
+    return "tools" if kind in ("tool_use", "tool_result") else "history"
+
+
+def memory_tokens(content: bytes, tokens: int) -> int:
+    """Return how many of an event's tokens are recalled memories: their share of its bytes."""
+    recalled = recalled_bytes(content)
+    return round(tokens * recalled / len(content)) if recalled else 0

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet, Sum
 
 from memoryhub.invalidation.queries import get_unknown_write
+from memoryhub.session_cache.domain.context_window import part_of
 from memoryhub.session_cache.domain.event_tree import NOTE, Node, Path
 from memoryhub.session_cache.models import Branch, SessionEvent, ToolPolicy, ToolResult, ToolUsage
 from memoryhub.session_cache.queries import tool_results, tree
@@ -122,40 +123,37 @@ class WindowSummary:
 
     events: int
     tokens: int
-    parts: dict[str, int]  # system, summary, history, tools -> tokens
+    parts: dict[str, int]  # system, tools, memories, summary, history -> tokens
     compactions: int
+
+
+_TOKENS = {"own": Sum(F("tokens") - F("memory_tokens")), "recalled": Sum("memory_tokens")}
 
 
 def summarize_window(path: Path) -> WindowSummary:
     """Return a window's tokens by part without reading any content: it looks at ranges of an index."""
-    parts = {"system": 0, "summary": 0, "history": 0, "tools": 0}
+    parts = {"system": 0, "tools": 0, "memories": 0, "summary": 0, "history": 0}
     events = compactions = 0
     for index in range(len(path) - 1, -1, -1):
         branch, upto = path[index]
         stretch = SessionEvent.objects.filter(branch_id=branch, seq__lte=upto)
         cut = stretch.filter(kind="compaction").order_by("-seq").values_list("seq", flat=True).first()
         window = stretch.filter(seq__gte=cut or 1).exclude(kind=NOTE)
-        rows = window.values("kind", "role").annotate(count=Count("id"), total=Sum("tokens")).order_by("kind", "role")
+        rows = window.values("kind", "role").annotate(count=Count("id"), **_TOKENS).order_by("kind", "role")
         for row in rows:
             events += row["count"]
-            parts[_part(row["kind"], row["role"])] += row["total"] or 0
+            parts[part_of(row["kind"], row["role"])] += row["own"] or 0
+            parts["memories"] += row["recalled"] or 0
         if cut is not None:
             compactions = 1
             before: Path = (*path[:index], (branch, cut - 1))
             system = SessionEvent.objects.along(before).filter(role="system").exclude(kind="compaction")
-            found = system.aggregate(total=Sum("tokens"), count=Count("id"))
-            parts["system"] += found["total"] or 0
+            found = system.aggregate(count=Count("id"), **_TOKENS)
+            parts["system"] += found["own"] or 0
+            parts["memories"] += found["recalled"] or 0
             events += found["count"]
             break
     return WindowSummary(events, sum(parts.values()), parts, compactions)
-
-
-def _part(kind: str, role: str) -> str:
-    if kind == "compaction":
-        return "summary"
-    if role == "system":
-        return "system"
-    return "tools" if kind in ("tool_use", "tool_result") else "history"
 
 
 def find_node(session: Session, event_id: str | None) -> tuple[SessionEvent, Node] | None:

@@ -4,18 +4,12 @@ from typing import Any
 
 from django.db import transaction
 
-from memoryhub.common import errors
 from memoryhub.session_cache.models import ToolSpace
 from memoryhub.session_cache.queries.sessions import visible_sessions
 from memoryhub.session_cache.queries.tree import UnknownSession
 from memoryhub.workspaces.models import Session
-from memoryhub.workspaces.principals import Principal
+from memoryhub.workspaces.principals import OutsideBinding, Principal
 from memoryhub.workspaces.services import ensure_session
-
-
-class OutsideBinding(errors.Forbidden):
-    slug = "outside-binding"
-    title = "The key is bound to another scope"
 
 
 def open_session(*, principal: Principal, sid: str, **described: Any) -> Session:

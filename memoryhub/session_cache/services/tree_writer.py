@@ -10,6 +10,7 @@ from django.db import connection
 
 from memoryhub.common import clock
 from memoryhub.common.tokens import estimate_tokens
+from memoryhub.session_cache.domain.context_window import memory_tokens
 from memoryhub.session_cache.domain.event_tree import EMPTY_PREFIX, NOTE, Node, chain_hash
 from memoryhub.session_cache.models import Branch, SessionEvent, SessionTree
 from memoryhub.session_cache.services.blobs import ensure_blobs, insert_rows
@@ -17,8 +18,8 @@ from memoryhub.session_cache.services.packs import is_due, pack_head
 from memoryhub.workspaces.models import Session
 
 _COLUMNS = (
-    "session_id", "branch_id", "seq", "event_id", "parent_event_id", "kind", "role", "tokens", "tool_call_id", "depth",
-    "prefix_hash", "blob_id", "occurred_at",
+    "session_id", "branch_id", "seq", "event_id", "parent_event_id", "kind", "role", "tokens", "memory_tokens",
+    "tool_call_id", "depth", "prefix_hash", "blob_id", "occurred_at",
 )  # fmt: skip
 
 
@@ -138,7 +139,7 @@ class TreeWriter:
         self.tree.token_count += tokens
         return (
             self.session.pk, node.branch_id, node.seq, event.event_id, placed.parent_event_id, event.kind, event.role,
-            tokens, event.tool_call_id, node.depth, node.prefix_hash, blobs[placed.digest],
+            tokens, memory_tokens(event.content, tokens), event.tool_call_id, node.depth, node.prefix_hash, blobs[placed.digest],
             adapt(event.occurred_at or self._now),  # type: ignore[operator]
         )  # fmt: skip
 
