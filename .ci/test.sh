@@ -27,7 +27,8 @@ $python -m tests.postgres "${suite[@]}" -n "$cores" --dist worksteal -o cache_di
     once_more_alone $python -m tests.postgres "${suite[@]}" -o cache_dir=.pytest_cache/postgres
 echo "== Hubs in processes of their own"
 suite=(-q -m "live and not browser")
-$python -m pytest "${suite[@]}" -n "$cores" --dist worksteal -o cache_dir=.pytest_cache/live ||
+# A file's tests stay together, for they share a hub.
+$python -m pytest "${suite[@]}" -n "$cores" --dist loadfile -o cache_dir=.pytest_cache/live ||
     once_more_alone $python -m pytest "${suite[@]}" -o cache_dir=.pytest_cache/live
 echo "== Pages in Chromium"
 suite=(-q -m browser tests/browser)

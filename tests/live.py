@@ -3,10 +3,14 @@
 Each process is ended by its own pid, and the folder goes with it.
 """
 
+import atexit
 import contextlib
+import functools
 import itertools
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -99,6 +103,12 @@ class Hub:
             **kwargs,
         )
 
+    def first_key(self) -> str:
+        """The key that the first start showed: every scope but admin's."""
+        shown = re.search(r"API key\s+(mh_\S+)", self.log())
+        assert shown, self.log()[-2000:]
+        return shown[1]
+
     def make_key(self, *scopes: str, name: str = "tests") -> str:
         extra = ["--scopes", *scopes] if scopes else []
         done = self.manage("create_api_key", "--workspace", "default", "--name", name, *extra)
@@ -153,14 +163,26 @@ def hub_on(database: str, **extra: str) -> Iterator[Hub]:
         yield stack.enter_context(running_hub(**extra))
 
 
+@functools.cache
+def migrated_database() -> Path:
+    """An empty database at its last migration: copied, it spares each hub seconds of its first start."""
+    folder = tempfile.mkdtemp(prefix="memoryhub-migrated-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    environment = clean_environment(MEMORYHUB_DATA_DIR=folder)
+    subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, env=environment, check=True)
+    return Path(folder, "memoryhub.sqlite3")
+
+
 @contextlib.contextmanager
 def running_hub(**extra: str) -> Iterator[Hub]:
     """Serve a fresh hub with a key of every scope but admin's."""
     with tempfile.TemporaryDirectory(prefix="memoryhub-live-") as folder:
         hub = Hub(folder, **extra)
         try:
+            if "DATABASE_URL" not in extra:
+                shutil.copy(migrated_database(), folder)
             hub.start()
-            hub.key = hub.make_key()
+            hub.key = hub.first_key()
             yield hub
         finally:
             hub.stop()

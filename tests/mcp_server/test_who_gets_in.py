@@ -105,7 +105,7 @@ def test_each_tool_needs_its_scope(live_hub: Hub) -> None:
         return dict(connect(live_hub, use, key=key))
 
     for tool, answer in texts(other).items():
-        assert "needs a key with the scope" in answer, tool
+        assert "This needs the scope" in answer, tool
     reading = texts(reader)
     for tool, _, scope in CALLS:
         assert (f"scope {scope}" in reading[tool]) == scope.endswith(":write"), tool
