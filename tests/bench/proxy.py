@@ -1,12 +1,18 @@
-"""`python -m tests.bench.proxy`: what the pass-through adds to a call and to the first streamed byte, beside the same upstream."""
+"""`python -m tests.bench.proxy`: what the pass-through adds to a call and to the first streamed byte, beside the same upstream.
+
+Upstream is a process of its own: as a thread of the caller's it would wait for the caller's own work, and so would the figures.
+"""
 
 from __future__ import annotations
 
 import http.server
 import json
+import multiprocessing
 import statistics
-import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from typing import Any
 
 import httpx2
@@ -71,13 +77,31 @@ def one_call(client: httpx2.Client, url: str, headers: dict[str, str], *, stream
     return took * 1000
 
 
-def main() -> None:
-    """Take turns between upstream and hub, and print the difference of the medians."""
+def serve(told: Connection) -> None:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    upstream = f"http://127.0.0.1:{server.server_port}"
+    told.send(server.server_port)
+    server.serve_forever()
+
+
+@contextmanager
+def running_upstream() -> Iterator[str]:
+    """The address of an upstream in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    heard, told = context.Pipe(duplex=False)
+    process = context.Process(target=serve, args=(told,), daemon=True)
+    process.start()
+    try:
+        yield f"http://127.0.0.1:{heard.recv()}"
+    finally:
+        process.kill()
+        process.join()
+
+
+def main() -> None:
+    """Take turns between upstream and hub, and print the difference of the medians."""
     with (
+        running_upstream() as upstream,
         running_hub(MEMORYHUB_ANTHROPIC_UPSTREAM=upstream) as hub,
         httpx2.Client(trust_env=False, timeout=60) as client,
     ):
@@ -93,7 +117,6 @@ def main() -> None:
             direct, proxied = (statistics.median(times[name]) for name in ("direct", "proxied"))
             figure = "proxy_adds_to_first_byte_p50" if stream else "proxy_adds_p50"
             show(figure, proxied - direct, "ms", goal="<= 3", direct_ms=round(direct, 3), proxied_ms=round(proxied, 3))
-    server.shutdown()
 
 
 if __name__ == "__main__":
