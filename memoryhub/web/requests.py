@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
+from memoryhub.flows.continued_node import find_continued_node
 from memoryhub.prompt_cache.domain import money
 from memoryhub.prompt_cache.models import Diagnosis, RecordState, UsageRecord
 from memoryhub.prompt_cache.queries import Span, get_request, list_billed_parts, list_requests
@@ -27,6 +28,7 @@ from memoryhub.web.cause_words import cause_name
 from memoryhub.web.miss_words import BASES, PROVIDER, VERDICTS, change_label
 from memoryhub.web.prices import rate_text
 from memoryhub.web.ranges import DEFAULT_PRESET, PRESETS, DayRange, read_range
+from memoryhub.web.session_words import session_url
 from memoryhub.web.templatetags.hub import last_segment
 
 CSV_ROWS = 50_000
@@ -208,11 +210,28 @@ def request(request: MemberRequest, record_id: int) -> HttpResponse:
         "parts": [_part_row(part) for part in list_billed_parts(workspace, record)],
         "flags": [FLAGS.get(flag, flag.replace("_", " ")) for flag in record.flags],
         "answer": _answer(diagnosis) if diagnosis else None,
+        "node": _node(record),
         "session_url": f"/sessions/{quote(record.session, safe='')}" if record.session else "",
         "requests_url": _requests_url(record),
         "planner_url": f"{reverse('planner')}?{urlencode({'session': record.session})}" if record.session else "",
     }
     return render(request, "prompt_cache/request.html", context)
+
+
+def _node(record: UsageRecord) -> dict[str, Any] | None:
+    """Where the request stands in its session's tree."""
+    found = find_continued_node(record) if record.session else None
+    if found is None:
+        return None
+    return {
+        "url": session_url(record.session, at=found.event_id),
+        "event": found.event_id,
+        "changed_url": session_url(record.session, at=found.changed_event_id) if found.changed_event_id else "",
+        "changed": found.changed_event_id,
+        "own": found.blocks - found.matched,
+        "matched": found.matched,
+        "blocks": found.blocks,
+    }
 
 
 def _lasted(start: datetime | None, end: datetime | None) -> str:

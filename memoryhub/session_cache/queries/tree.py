@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from django.db.models import Q
+
 from memoryhub.common import errors
 from memoryhub.session_cache.domain import event_tree
 from memoryhub.session_cache.domain.event_tree import Node, Path
@@ -92,6 +94,19 @@ def head_id(tree: SessionTree | None) -> str | None:
     """Return the public id of the head."""
     event = head_event(tree)
     return event.event_id if event else None
+
+
+def find_tips(session: Session, *, limit: int) -> list[str]:
+    """Return the public ids of the ends of the session's ways: its head first, then the newest branches' last events."""
+    head = head_event(find_tree(session))
+    branches = (
+        Branch.objects.filter(session=session, tip_seq__gt=0).order_by("-id").values_list("id", "tip_seq")[:limit]
+    )
+    ends = Q(pk__in=[])
+    for branch, tip in branches:
+        ends |= Q(branch_id=branch, seq=tip)
+    tips = SessionEvent.objects.filter(ends).order_by("-id").values_list("event_id", flat=True)
+    return list(dict.fromkeys([*([head.event_id] if head else []), *tips]))[:limit]
 
 
 def conversation_node(session: Session, tree: SessionTree | None, event: SessionEvent) -> SessionEvent:
