@@ -5,7 +5,7 @@ a prepared statement run many times is several times faster there, and psycopg s
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -17,6 +17,10 @@ from django.db.models.base import ModelState
 
 from memoryhub.long_term_memory.models import Memory
 
+PAIRS = 450  # in one statement: below the smallest limit of parameters that SQLite is built with
+# The conditions of the partial indexes over a scope's paths and over its texts in the trash.
+PATHS_IN_USE = "m.path IS NOT NULL AND NOT (m.state = 'forgotten')"
+TEXTS_IN_TRASH = "m.trashed_at IS NOT NULL"
 Convert = Callable[[Any], Any]
 
 
@@ -153,6 +157,28 @@ def insert_rows(rows: Sequence[Any]) -> None:
     for row in () if light else rows:
         row._state.adding = False
         row._state.db = "default"
+
+
+def find_in_scopes(pairs: Collection[tuple[int, str]], column: str, condition: str = "") -> list[int]:
+    """Return the ids of the memories that have one of these (scope id, value) pairs; each pair is one seek of an index.
+
+    Two lists of values instead, `scope IN (...) AND value IN (...)`, would be as many seeks as one list times the other.
+    `condition` is the SQL condition of a partial index over both, with `m.` before its columns.
+    """
+    table, column = connection.ops.quote_name(Memory._meta.db_table), connection.ops.quote_name(column)
+    where = f"{condition} AND " if condition else ""
+    wanted, found = list(pairs), []
+    with connection.cursor() as cursor:
+        for start in range(0, len(wanted), PAIRS):
+            part = wanted[start : start + PAIRS]
+            holes = ", ".join(["(%s, %s)"] * len(part))
+            cursor.execute(
+                f"WITH asked(scope, value) AS (VALUES {holes}) SELECT m.id FROM asked CROSS JOIN {table} m"  # noqa: S608
+                f" WHERE {where}m.scope_id = asked.scope AND m.{column} = asked.value",
+                [value for pair in part for value in pair],
+            )
+            found += [pk for (pk,) in cursor.fetchall()]
+    return found
 
 
 def update_memories(memories: Sequence[Memory], names: Sequence[str]) -> bool:

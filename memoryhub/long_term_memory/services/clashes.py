@@ -1,9 +1,9 @@
 """What stands where a memory wants to go: the same text in its scope, or another one at its path. A few queries for any number."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
 
 from memoryhub.long_term_memory.models import Memory, MemoryState
+from memoryhub.long_term_memory.rows import PATHS_IN_USE, find_in_scopes
 
 CHUNK = 400
 Key = tuple[int, str]
@@ -14,7 +14,7 @@ def find_text_twins(memories: Sequence[Memory]) -> dict[int, Memory]:
     return _find(
         [memory for memory in memories if memory.dedupe_key is not None],
         lambda memory: (memory.scope_id, memory.dedupe_key or ""),
-        lambda keys: Memory.objects.filter(dedupe_key__in=keys),
+        lambda keys: find_in_scopes(keys, "dedupe_key"),
     )
 
 
@@ -23,12 +23,12 @@ def find_path_twins(memories: Sequence[Memory]) -> dict[int, Memory]:
     return _find(
         [memory for memory in memories if memory.path is not None and memory.state != MemoryState.FORGOTTEN],
         lambda memory: (memory.scope_id, memory.path or ""),
-        lambda keys: Memory.objects.filter(path__in=keys).exclude(state=MemoryState.FORGOTTEN),
+        lambda keys: find_in_scopes(keys, "path", PATHS_IN_USE),
     )
 
 
 def _find(
-    memories: Sequence[Memory], key_of: Callable[[Memory], Key], rows_of: Callable[[Iterable[str]], Any]
+    memories: Sequence[Memory], key_of: Callable[[Memory], Key], ids_at: Callable[[Collection[Key]], list[int]]
 ) -> dict[int, Memory]:
     """Twins outside the batch, and within it the first of several."""
     mine = {memory.pk for memory in memories}
@@ -41,8 +41,7 @@ def _find(
     wanted = list(first.items())
     for start in range(0, len(wanted), CHUNK):
         part = dict(wanted[start : start + CHUNK])
-        rows = rows_of({name for _, name in part}).filter(scope_id__in={scope_id for scope_id, _ in part})
-        for row in rows.defer("content"):
+        for row in Memory.objects.filter(pk__in=ids_at(part)).defer("content"):
             coming = part.get(key_of(row))
             if coming is not None and row.pk not in mine:
                 twins[coming.pk] = row

@@ -9,11 +9,11 @@ from memoryhub.long_term_memory.models import (
     MemoryState,
     Scope,
 )
+from memoryhub.long_term_memory.rows import PATHS_IN_USE, TEXTS_IN_TRASH, find_in_scopes
 from memoryhub.long_term_memory.services.drafting import Checked
 from memoryhub.long_term_memory.services.places import PathBlocked, check_place, parents_of
 from memoryhub.long_term_memory.services.writer import (
     InvalidMemory,
-    MemoryDraft,
     PathTaken,
     Remembered,
 )
@@ -44,24 +44,30 @@ class Known:
         for start in range(0, len(places), self.CHUNK):
             part = places[start : start + self.CHUNK]
             drafts = [checked[place].draft for place in part]
-            scope_ids = {scopes[draft.scope].pk for draft in drafts}
-            texts = [keys[place] for place in part if checked[place].draft.path is None]
-            for memory in rows.filter(scope_id__in=scope_ids, dedupe_key__in=texts).select_related("scope"):
+            texts = {
+                (scopes[checked[place].draft.scope].pk, keys[place])
+                for place in part
+                if checked[place].draft.path is None
+            }
+            for memory in rows.filter(pk__in=find_in_scopes(texts, "dedupe_key")).select_related("scope"):
                 self.by_text[memory.scope_id, memory.dedupe_key or ""] = memory
-            paths = [draft.path for draft in drafts if draft.path]
+            paths = {(scopes[draft.scope].pk, draft.path) for draft in drafts if draft.path}
             if paths:
-                for memory in rows.out_of_trash().filter(scope_id__in=scope_ids, path__in=paths):
+                for memory in rows.filter(pk__in=find_in_scopes(paths, "path", PATHS_IN_USE)):
                     self.by_path[memory.scope_id, memory.path or ""] = memory
             public_ids = [draft.public_id for draft in drafts if draft.public_id]
             if public_ids:
                 self.by_id |= {memory.public_id: memory for memory in rows.filter(public_id__in=public_ids)}
             if not imported:
-                self._load_forgotten(rows, drafts, scope_ids)
+                self._load_forgotten(
+                    rows, {(scopes[draft.scope].pk, duplicates.content_sha256(draft.content)) for draft in drafts}
+                )
 
-    def _load_forgotten(self, rows: Any, drafts: Sequence[MemoryDraft], scope_ids: set[int]) -> None:
-        trash = rows.filter(scope_id__in=scope_ids, state=MemoryState.FORGOTTEN, trashed_at__isnull=False)
-        hashes = [duplicates.content_sha256(draft.content) for draft in drafts]
-        found = trash.filter(content_sha256__in=hashes).values_list("scope_id", "content_sha256", "public_id")
+    def _load_forgotten(self, rows: Any, hashes: set[tuple[int, str]]) -> None:
+        trash = rows.filter(
+            pk__in=find_in_scopes(hashes, "content_sha256", TEXTS_IN_TRASH), state=MemoryState.FORGOTTEN
+        )
+        found = trash.values_list("scope_id", "content_sha256", "public_id")
         self.forgotten |= {(scope_id, sha): public_id for scope_id, sha, public_id in found}
 
     def twin_of(self, c: Checked, scope: Scope, key: str) -> Memory | Remembered | None:

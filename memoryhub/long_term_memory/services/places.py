@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from memoryhub.common import errors
 from memoryhub.long_term_memory.models import Memory, Scope
 from memoryhub.long_term_memory.queries.files import below, files_of
+from memoryhub.long_term_memory.rows import PATHS_IN_USE, find_in_scopes
 from memoryhub.long_term_memory.services.writer import PathTaken
 
 CHUNK = 100  # a path has up to twenty parents
@@ -50,9 +51,7 @@ def check_places(memories: Sequence[Memory]) -> None:
     for start in range(0, len(memories), CHUNK) if len(memories) > 1 else ():
         chunk = memories[start : start + CHUNK]
         wanted = {(memory.scope_id, at): memory.path for memory in chunk for at in _path_and_parents(memory)}
-        standing = Memory.objects.out_of_trash().filter(
-            scope_id__in={scope_id for scope_id, _ in wanted}, path__in={path for _, path in wanted}
-        )
+        standing = Memory.objects.filter(pk__in=find_in_scopes(wanted, "path", PATHS_IN_USE))
         for memory in standing:
             path = wanted.get((memory.scope_id, memory.path or ""))
             if path is not None and memory.pk not in moving:
