@@ -183,6 +183,7 @@ else:
                 "transaction_mode": "IMMEDIATE",  # deferred writers deadlock on the upgrade of their lock
                 "init_command": (
                     f"PRAGMA journal_mode=WAL; PRAGMA synchronous={DURABILITY.upper()}; PRAGMA cache_size=-32000; "
+                    "PRAGMA wal_autocheckpoint=8000; "  # 32 MB: a page that is written again and again is copied once
                     "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=268435456; PRAGMA journal_size_limit=67108864; "
                     "PRAGMA secure_delete=ON;"  # what is erased must not stay in free pages
                 ),

@@ -5,6 +5,7 @@ import os
 from django.core.wsgi import get_wsgi_application
 
 from memoryhub.common import stopping
+from memoryhub.common.collecting import settle
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 _django = get_wsgi_application()
@@ -15,3 +16,4 @@ from memoryhub.prompt_cache.services.spool import get_spool  # noqa: E402
 application = with_fast_lane(_django)
 get_spool()
 stopping.watch(then=stopping.end_the_server)
+settle()

@@ -29,11 +29,13 @@ def throwaway_hub() -> Iterator[Any]:
     django.setup()
     from django.core.management import call_command
 
+    from memoryhub.common.collecting import settle
     from memoryhub.workspaces.models import Workspace
     from memoryhub.workspaces.services import create_workspace
 
     try:
         call_command("migrate", verbosity=0)
+        settle()  # as server, worker and imports do
         found = Workspace.objects.filter(name="default").first()
         yield found or create_workspace(name="default", time_zone="Asia/Shanghai")
     finally:

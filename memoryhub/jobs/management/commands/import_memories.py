@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from memoryhub.common import errors
+from memoryhub.common.collecting import settled
 from memoryhub.flows.import_memories import ImportResult, format_names, import_folder, import_stream
 from memoryhub.interchange import markdown
 from memoryhub.long_term_memory.services.writer import Writer
@@ -35,7 +36,8 @@ class Command(BaseCommand):
             writer = Writer.of(
                 command_principal(workspace, "import_memories"), door="command", reason=f"import of {options['file']}"
             )
-            result = self._import(writer, options)
+            with settled():
+                result = self._import(writer, options)
         except errors.HubError as error:
             raise CommandError(error.detail) from error
         except OSError as error:

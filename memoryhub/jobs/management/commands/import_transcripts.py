@@ -1,6 +1,5 @@
 """Import Claude Code transcripts: usage into the ledger, conversation into the session tree."""
 
-import gc
 import json
 import sys
 from argparse import ArgumentParser
@@ -11,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from memoryhub.common import errors
+from memoryhub.common.collecting import settled
 from memoryhub.flows.import_transcripts import ImportResult, Progress, import_transcripts
 from memoryhub.workspaces.queries import get_workspace
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             workspace = get_workspace(options["workspace"])
-            with collecting_rarely(), progress_bar() as progress:
+            with settled(), progress_bar() as progress:
                 result = import_transcripts(
                     workspace=workspace, paths=options["paths"], usage_only=options["usage_only"], progress=progress
                 )
@@ -50,19 +50,6 @@ class Command(BaseCommand):
             f"{result.created} responses new, {result.updated} completed, {result.unchanged} known; "
             f"{result.events} events; {result.error_count} lines could not be read."
         )
-
-
-@contextmanager
-def collecting_rarely() -> Iterator[None]:
-    """An import makes very many small objects and few circles; looking for those as often as a server does costs a tenth."""
-    thresholds = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-        gc.unfreeze()
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from memoryhub.common import stopping
+from memoryhub.common.collecting import settle
 from memoryhub.jobs import tasks, watcher
 from memoryhub.jobs.heartbeat import beat_forever
 
@@ -28,4 +29,5 @@ class Command(BaseCommand):
             graceful_signal="TERM",
             shutdown_timeout=4,
         )
+        settle()
         consumer.run()
