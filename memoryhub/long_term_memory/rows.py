@@ -165,6 +165,8 @@ def find_in_scopes(pairs: Collection[tuple[int, str]], column: str, condition: s
     Two lists of values instead, `scope IN (...) AND value IN (...)`, would be as many seeks as one list times the other.
     `condition` is the SQL condition of a partial index over both, with `m.` before its columns.
     """
+    if not pairs:
+        return []
     table, column = connection.ops.quote_name(Memory._meta.db_table), connection.ops.quote_name(column)
     where = f"{condition} AND " if condition else ""
     wanted, found = list(pairs), []

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import numpy as np
+from django.db import connection
 
 from memoryhub.common import ids
 from memoryhub.long_term_memory.domain import duplicates
@@ -24,6 +25,8 @@ from memoryhub.workspaces.models import Workspace
 MAX_NEIGHBOURS = 1_000  # the newest memories of the scope that a new one is compared with
 MAX_PROPOSALS = 3  # of one memory
 PREFILTER = 0.45  # share of common terms from which the texts are compared
+_LIVE = [documents.STATE_CODES[state] for state in (MemoryState.ACTIVE, MemoryState.FADING)]
+_DOCUMENTS = SearchDocument._meta.db_table
 
 
 def ask_about_quarantined(*, workspace: Workspace, memories: Sequence[Memory], now: datetime) -> None:
@@ -65,17 +68,7 @@ def propose_duplicates(*, workspace: Workspace, memories: Sequence[Memory], now:
 
 
 def _propose_in_scope(workspace: Workspace, scope_id: int, group: list[Memory], now: datetime) -> list[ReviewItem]:
-    live = [documents.STATE_CODES[state] for state in (MemoryState.ACTIVE, MemoryState.FADING)]
-    rows = list(
-        SearchDocument.objects.filter(
-            key__gte=scope_id << SCOPE_SHIFT,
-            key__lt=(scope_id + 1) << SCOPE_SHIFT,
-            state__in=live,
-            superseded_at__isnull=True,
-        )
-        .order_by("-key")
-        .values_list("key", "terms")[:MAX_NEIGHBOURS]
-    )
+    rows = _comparable(scope_id, group)
     if len(rows) < 2:
         return []
     packed = [bytes(terms) for _, terms in rows]
@@ -95,6 +88,28 @@ def _propose_in_scope(workspace: Workspace, scope_id: int, group: list[Memory], 
         older = [documents.memory_id_of(int(keys[i])) for i in near if keys[i] < memory.document_key]
         items += _compare(workspace, memory, older[: MAX_PROPOSALS + 4], now)
     return items
+
+
+def _comparable(scope_id: int, group: list[Memory]) -> list[tuple[int, bytes]]:
+    """(key, terms) of the scope's newest documents; of two whose numbers of terms are too far apart none is nearly the other."""
+    first, last = scope_id << SCOPE_SHIFT, (scope_id + 1) << SCOPE_SHIFT
+    keys = [memory.document_key for memory in group]
+    holes = ", ".join(["%s"] * len(keys))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT min(length(terms)), max(length(terms)) FROM {_DOCUMENTS} WHERE key IN ({holes})",  # noqa: S608
+            keys,
+        )
+        shortest, longest = cursor.fetchone()
+        if shortest is None:
+            return []
+        cursor.execute(
+            f"SELECT key, terms FROM {_DOCUMENTS} WHERE key >= %s AND key < %s AND state IN (%s, %s)"  # noqa: S608
+            " AND superseded_at IS NULL AND length(terms) BETWEEN %s AND %s ORDER BY key DESC LIMIT %s",
+            [first, last, *_LIVE, int(shortest * PREFILTER), int(longest / PREFILTER) + 1, MAX_NEIGHBOURS],
+        )
+        rows: list[tuple[int, bytes]] = cursor.fetchall()
+    return rows
 
 
 def _compare(workspace: Workspace, memory: Memory, ids_near: Sequence[int], now: datetime) -> list[ReviewItem]:
