@@ -80,11 +80,12 @@ def doctor(request: MemberRequest) -> HttpResponse:
     cause = request.GET.get("cause", "") if request.GET.get("cause", "") in NAMES else ""
     session = request.GET.get("session", "")[:200]
     misses = findings.list_misses(workspace, start, end, cause=cause, session=session)
-    misses = misses.annotate(cost=_cost()).select_related("record")
+    misses = misses.annotate(cost=_cost())
     if request.GET.get("format") == "csv":
-        return _as_csv(misses.order_by("-cost", "-pk")[:CSV_ROWS], days)
+        return _as_csv(misses.select_related("record").order_by("-cost", "-pk")[:CSV_ROWS], days)
     order = request.GET.get("order", "") if request.GET.get("order", "") in ORDERS else "dollars"
-    page = page_of(request, misses, order=ORDERS[order])
+    page = page_of(request, misses.only("pk", "occurred_at"), order=ORDERS[order])  # all are sorted, few are read
+    shown = findings.load_misses(miss.pk for miss in page.items)
     context = {
         "days": days,
         "presets": _presets(request, days),
@@ -92,7 +93,7 @@ def doctor(request: MemberRequest) -> HttpResponse:
         "lost": lost_record_count(),
         "cards": [_card(card, request) for card in findings.list_advice(workspace, start, end)],
         "causes": _causes(request, sum_misses_by_cause(workspace, span), cause),
-        "rows": [_row(miss) for miss in page.items],
+        "rows": [_row(shown[miss.pk]) for miss in page.items if miss.pk in shown],
         "page": page,
         "order": order,
         "order_urls": {

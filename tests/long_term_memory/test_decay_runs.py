@@ -71,10 +71,22 @@ def run_at(writer: Writer, *days: float) -> None:
             run_decay(writer=writer)
 
 
+class Strength(float):
+    """Equal to another one as far as a run tells them apart: it leaves rows alone that it would move by a billionth."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Strength) and abs(float(self) - float(other)) <= 2e-9
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
 def standing(writer: Writer) -> list[tuple[Any, ...]]:
     rows = Memory.objects.filter(workspace=writer.workspace).order_by("content")
     return [
-        (row.content, row.state, row.state_since, row.importance, row.access_count, round(row.strength, 9))
+        (row.content, row.state, row.state_since, row.importance, row.access_count, Strength(row.strength))
         for row in rows
     ]
 

@@ -184,6 +184,7 @@ class Memory(models.Model):
             models.Index(
                 fields=["workspace", "-idle_since", "-id", "state", "kind", "trust", "scope"], name="memory_used"
             ),
+            models.Index(fields=["scope", "state", "kind", "trust"], name="memory_in_scope"),
             # What few memories have: the way in for filters that the orders would be walked in vain for.
             models.Index(
                 fields=["workspace", "state", "-content_changed_at", "-id", "kind", "trust", "scope"],

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connection
 from django.db.models import Count, Exists, F, Func, OuterRef, Q, QuerySet
@@ -39,6 +39,7 @@ ORDERS: dict[str, list[tuple[str, str]]] = {
 NEVER_RECALLED_DAYS = 90
 
 FEW = 5_000  # memories that are sorted rather than walked in the workspace's order
+Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
 class UnknownMemory(errors.NotFound):
@@ -111,8 +112,12 @@ def filter_memories(workspace: Workspace, wanted: MemoryFilter) -> MemoryQuerySe
     rows: MemoryQuerySet = Memory.objects.all()
     if not (wanted.scope or wanted.tags or wanted.tags_any or wanted.session):
         rows = rows.filter(workspace=workspace)  # those belong to it; saying so makes SQLite read all of it
-    for tags in _tag_choices(wanted):
-        rows = rows.filter(_tagged(workspace, tags))
+    choices = _tag_choices(wanted)
+    if choices and wanted.scope:  # an index over the scope holds the ids to look at
+        rows = _with_each(rows, workspace, choices, of="pk")
+    elif choices:  # met among the links of tags alone, which are small, before any memory is looked at
+        links = _with_each(_links(workspace, choices[0]), workspace, choices[1:], of="memory_id")
+        rows = rows.filter(pk__in=links.values("memory_id"))
     rows = _with_created(rows, wanted, unled=bool(wanted.tags or wanted.scope or wanted.session))
     return _narrowed(rows, workspace, wanted, led_by=_leading_word(wanted))
 
@@ -123,8 +128,7 @@ def walk_memories(workspace: Workspace, wanted: MemoryFilter) -> MemoryQuerySet:
     Only the workspace leads into an index, so that the order's own is walked; it holds what most filters look at.
     """
     rows: MemoryQuerySet = Memory.objects.filter(workspace=workspace)
-    for tags in _tag_choices(wanted):
-        rows = rows.filter(Exists(_links(workspace, tags).filter(memory_id=OuterRef("pk"))))
+    rows = _with_each(rows, workspace, _tag_choices(wanted), of="pk")
     rows = _with_created(rows, wanted, unled=True)
     return _narrowed(rows, workspace, wanted, led_by="")
 
@@ -214,6 +218,13 @@ def _unled(rows: MemoryQuerySet, name: str, lookup: str, value: Any) -> MemoryQu
 def _links(workspace: Workspace, names: Sequence[str]) -> QuerySet[MemoryTag]:
     found = list(Tag.objects.filter(workspace=workspace, name__in=names).values_list("id", flat=True))
     return MemoryTag.objects.filter(tag_id__in=found)
+
+
+def _with_each(rows: Rows, workspace: Workspace, choices: Iterable[Sequence[str]], *, of: str) -> Rows:
+    """The rows whose memory has a tag of each list."""
+    for names in choices:
+        rows = rows.filter(Exists(_links(workspace, names).filter(memory_id=OuterRef(of))))
+    return rows
 
 
 def _tagged(workspace: Workspace, names: Sequence[str]) -> Q:

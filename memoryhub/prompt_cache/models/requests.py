@@ -84,9 +84,26 @@ class Diagnosis(models.Model):
 
     class Meta:
         indexes = [
-            models.Index(fields=["workspace", "occurred_at"], name="diagnosis_time"),
+            # Both hold all that the sums over a range of days read, so that none of them visits the rows.
             models.Index(
-                fields=["workspace", "occurred_at", "cause"], name="reported_misses", condition=models.Q(reported=True)
+                fields=[
+                    "workspace",
+                    "occurred_at",
+                    "reported",
+                    "verdict",
+                    "missed_tokens",
+                    "missed_pico",
+                    "agrees",
+                    "cause",
+                    "provider_saw_no_change",
+                    "provider_reason",
+                ],
+                name="diagnosis_times",
+            ),
+            models.Index(
+                fields=["workspace", "occurred_at", "cause", "missed_pico", "missed_tokens", "session", "record"],
+                name="reported_miss_times",
+                condition=models.Q(reported=True),
             ),
             models.Index(fields=["workspace", "session", "occurred_at"], name="diagnosis_session"),
         ]

@@ -58,19 +58,24 @@ def list_misses(
     return found.filter(session=session) if session else found
 
 
+def load_misses(record_ids: Iterable[int]) -> dict[int, Diagnosis]:
+    """Return whole misses with their records, by the record's id."""
+    return Diagnosis.objects.select_related("record").in_bulk(list(record_ids))
+
+
 def summarize_diagnoses(workspace: Workspace, start: datetime, end: datetime) -> Diagnosed:
     """The figures of a range."""
     sums = (
         Diagnosis.objects.of(workspace)
         .between(start, end)
         .aggregate(
-            requests=Count("pk"),
-            hits=Count("pk", filter=Q(verdict="hit")),
-            misses=Count("pk", filter=Q(reported=True)),
+            requests=Count("*"),
+            hits=Count("verdict", filter=Q(verdict="hit")),
+            misses=Count("verdict", filter=Q(reported=True)),
             missed_tokens=Sum("missed_tokens", filter=Q(reported=True)),
             missed_pico=Sum("missed_pico", filter=Q(reported=True)),
-            compared=Count("pk", filter=Q(agrees__isnull=False)),
-            agreed=Count("pk", filter=Q(agrees=True)),
+            compared=Count("agrees", filter=Q(agrees__isnull=False)),
+            agreed=Count("agrees", filter=Q(agrees=True)),
         )
     )
     return Diagnosed(**{name: value or 0 for name, value in sums.items()})
@@ -82,7 +87,7 @@ def list_advice(workspace: Workspace, start: datetime, end: datetime, *, limit: 
         list_misses(workspace, start, end)
         .values_list("cause", "detail", "kind", "path", "fix")
         .annotate(
-            misses=Count("pk"),
+            misses=Count("*"),
             tokens=Sum("missed_tokens"),
             pico=Sum("missed_pico"),
             sessions=Count("session", distinct=True),
@@ -131,7 +136,7 @@ def confusion_matrix(workspace: Workspace, start: datetime, end: datetime) -> di
         .between(start, end)
         .filter(Q(provider_saw_no_change=True) | ~Q(provider_reason=""))
         .values_list("cause", "provider_reason", "agrees")
-        .annotate(requests=Count("pk"))
+        .annotate(requests=Count("*"))
     )
     matrix: dict[tuple[str, str], int] = defaultdict(int)
     for cause, reason, agrees, requests in rows:

@@ -31,7 +31,7 @@ def sum_misses_by_cause(workspace: Workspace, span: Span) -> list[CauseSum]:
         .reported()
         .between(span.start, span.end)
         .values_list("cause")
-        .annotate(misses=Count("record_id"), tokens=Sum("missed_tokens"), pico=Sum("missed_pico"))
+        .annotate(misses=Count("*"), tokens=Sum("missed_tokens"), pico=Sum("missed_pico"))
     )
     found = [CauseSum(cause, misses, tokens or 0, money.usd(pico or 0)) for cause, misses, tokens, pico in rows]
     return sorted(found, key=lambda one: (-one.missed_usd, -one.missed_tokens, one.cause))
