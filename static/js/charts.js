@@ -77,6 +77,8 @@
     const copy = structuredClone(figure);
     const layout = themedLayout(copy.layout || {}, colors);
     layout.height = place.clientHeight || 300;
+    const room = Math.max(2, Math.floor(place.clientWidth / 90)); // labels that fit beside each other
+    if (layout.xaxis.nticks > room) layout.xaxis.nticks = room;
     return Plotly.react(place, copy.data.map((trace) => themedTrace(trace, colors)), layout, config);
   }
   const figures = new Map();
