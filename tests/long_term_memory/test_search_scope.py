@@ -13,7 +13,8 @@ from memoryhub.long_term_memory.queries import search_memories
 from memoryhub.long_term_memory.search import engine, selection
 from memoryhub.long_term_memory.search.request import SearchRequest
 from memoryhub.long_term_memory.services import MemoryDraft, ScopeNames, Writer, forget_memory, remember
-from memoryhub.workspaces.principals import Principal
+from memoryhub.workspaces.models import Workspace
+from memoryhub.workspaces.principals import Principal, command_principal
 from tests.factories import NOON
 
 WORDS = ("tea", "milk", "bike", "red", "主题", "深色", "walks", "Lisbon")
@@ -103,3 +104,20 @@ def test_a_large_scope_finds_what_a_small_one_finds(owner: Principal, monkeypatc
     large = [hit.memory.public_id for hit in search_memories(owner.workspace, request, now=now).hits]
 
     assert set(small) == set(large)
+
+
+@pytest.mark.parametrize("others", [1, 20])
+def test_a_search_of_a_whole_workspace_finds_its_own_whatever_part_of_the_hub_it_is(
+    monkeypatch: pytest.MonkeyPatch, owner: Principal, other_workspace: Workspace, others: int
+) -> None:
+    monkeypatch.setattr(selection, "SMALL", 0)
+    texts = ["the teapot is blue", "the kettle is red", "the teapot broke"]
+    strange = [f"teapot number {number} of somebody else" for number in range(others)]
+    for principal, kept in ((owner, texts), (command_principal(other_workspace, "stranger"), strange)):
+        drafts = [MemoryDraft(content=text, scope=ScopeNames(user="ana")) for text in kept]
+        remember(writer=Writer.of(principal, door="test"), drafts=drafts)
+
+    hits = search_memories(owner.workspace, SearchRequest(query="teapot", scope=ScopeNames()), now=clock.now()).hits
+
+    assert (engine.share_of_documents(owner.workspace) >= engine.MOSTLY) is (others == 1)
+    assert {hit.memory.content for hit in hits} == {texts[0], texts[2]}

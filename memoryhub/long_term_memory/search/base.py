@@ -32,7 +32,9 @@ class TermIndex(Protocol):
         ...
 
     def find(self, *, scopes: Sequence[int], terms: Sequence[int], where: Where, cap: int) -> list[int]:
-        """The newest `cap` keys that stand under one of the scope tokens and all of the terms, and pass `where`."""
+        """The newest `cap` keys that stand under one of the scope tokens (or anywhere, without any) and all of the terms,
+        and pass `where`.
+        """
         ...
 
     def compact(self) -> None:

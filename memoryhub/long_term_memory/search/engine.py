@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
+from django.core.cache import cache
 from django.db import connection
 
 from memoryhub.long_term_memory.domain import text
@@ -25,6 +26,8 @@ NEWEST = 200  # candidates for each of recency, strength and access, where they 
 NEAREST = 400  # candidates by meaning
 CONTEXT_ROWS = 60  # best candidates whose session neighbours are read as well
 CONTEXT_LIMIT = 1_000
+MOSTLY = 0.25  # share of the hub's documents from which a workspace's own token tells too little
+SHARE_SECONDS = 600
 MAX_QUERY_CHARS = 8_000
 MAX_QUERY_TERMS = 64
 
@@ -87,12 +90,7 @@ def _candidates(
     workspace: Workspace, selection: Selection, query: Query, model_id: int | None, extra: Sequence[Row] = ()
 ) -> Pool:
     """A pool of the documents that could rank first in a large selection, and of the rows that are given beside them."""
-    tokens = (
-        [documents.scope_token(scope_id) for scope_id in selection.scope_ids]
-        if selection.scope_ids is not None
-        else [documents.workspace_token(workspace.pk)]
-    )
-    keys = dict.fromkeys(_by_words(term_index(), tokens, query.terms, selection.where))
+    keys = dict.fromkeys(_by_words(term_index(), _places(workspace, selection), query.terms, selection.where))
     if query.vector is not None and model_id is not None:
         keys |= dict.fromkeys(vectors.nearest(workspace.pk, model_id, query.vector, selection.scope_ids, NEAREST))
     keys |= dict.fromkeys(_by_facts(selection, query.weights))
@@ -103,6 +101,27 @@ def _candidates(
         wider = [*pool.keys.tolist(), *neighbours]
         pool = load_keys(wider, where=selection.where, model_id=model_id, extra=extra)
     return pool
+
+
+def _places(workspace: Workspace, selection: Selection) -> list[int]:
+    """The tokens under which the index is asked: of the scopes, or of the workspace where most documents are others'.
+
+    Of a workspace that holds most of them, its token would be met with nearly every term's documents for nothing.
+    """
+    if selection.scope_ids is not None:
+        return [documents.scope_token(scope_id) for scope_id in selection.scope_ids]
+    return [] if share_of_documents(workspace) >= MOSTLY else [documents.workspace_token(workspace.pk)]
+
+
+def share_of_documents(workspace: Workspace) -> float:
+    """About which part of the hub's documents are the workspace's, from 0 to 1; counted now and then."""
+    key = f"search-share:{workspace.pk}"
+    share = cache.get(key)
+    if share is None:
+        every = Memory.objects.count()  # each has one document
+        share = Memory.objects.filter(workspace=workspace).count() / every if every else 0.0
+        cache.set(key, share, SHARE_SECONDS)
+    return float(share)
 
 
 def _by_words(index: TermIndex, scopes: Sequence[int], terms: Sequence[int], where: Where) -> list[int]:

@@ -22,12 +22,13 @@ class PostgresTermIndex:
             cursor.execute(f"DELETE FROM {TABLE} WHERE key = ANY(%s)", [[key for key, _ in rows]])  # noqa: S608
 
     def find(self, *, scopes: Sequence[int], terms: Sequence[int], where: Where, cap: int) -> list[int]:
+        inside = Where("t.tokens && %s::bigint[]", [list(scopes)]) if scopes else Where()
+        wanted = inside & Where("t.tokens @> %s::bigint[]", [list(terms)]) & where
         with connection.cursor() as cursor:
             cursor.execute(
                 f"SELECT t.key FROM {TABLE} t JOIN long_term_memory_searchdocument d ON d.key = t.key "  # noqa: S608
-                f"WHERE t.tokens && %s::bigint[] AND t.tokens @> %s::bigint[] AND {where.sql} "
-                "ORDER BY t.key DESC LIMIT %s",
-                [list(scopes), list(terms), *where.values, cap],
+                f"WHERE {wanted.sql} ORDER BY t.key DESC LIMIT %s",
+                [*wanted.values, cap],
             )
             return [row[0] for row in cursor.fetchall()]
 

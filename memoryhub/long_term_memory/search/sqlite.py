@@ -32,7 +32,7 @@ class SqliteTermIndex:
 
     def find(self, *, scopes: Sequence[int], terms: Sequence[int], where: Where, cap: int) -> list[int]:
         scope = " OR ".join(f'"{token:x}"' for token in scopes)
-        match = " AND ".join([f"({scope})", *(f'"{term:x}"' for term in terms)])
+        match = " AND ".join([*([f"({scope})"] if scope else []), *(f'"{term:x}"' for term in terms)])
         with connection.cursor() as cursor:
             cursor.execute(
                 f"SELECT t.rowid FROM {TABLE} t CROSS JOIN long_term_memory_searchdocument d ON d.key = t.rowid "  # noqa: S608
