@@ -167,9 +167,20 @@ class _Load:
                 record, _ = kept.pop(_place_of(error))
                 self.result.skip(record.line, error.detail, record.file)
                 continue
-            for (record, draft), outcome in zip(kept, outcomes, strict=True):
-                self._count(record, draft, outcome)
-            return
+            kept = kept[self._count_until_moot(kept, outcomes) :]
+
+    def _count_until_moot(self, kept: list[tuple[MemoryRecord, MemoryDraft]], outcomes: list[Remembered]) -> int:
+        """Count what became of the records, and return of how many.
+
+        A dry run looks at each chunk as if it came first. Where an earlier chunk makes a record a double, it is not there
+        for those behind it that would have met it: these are looked at again.
+        """
+        for place, ((record, draft), outcome) in enumerate(zip(kept, outcomes, strict=True), start=1):
+            counted = self._count(record, draft, outcome)
+            behind = (other for _, other in kept[place:])
+            if counted is not outcome and any(_can_meet(draft, other) for other in behind):
+                return place
+        return len(kept)
 
     def _store(self, drafts: list[MemoryDraft]) -> list[Remembered]:
         if self.result.dry_run:
@@ -253,7 +264,8 @@ class _Load:
             origin = _without_secrets(origin)
         return {**origin, "assigned_scope": assigned.named()} if assigned else origin
 
-    def _count(self, record: MemoryRecord, draft: MemoryDraft, outcome: Remembered) -> None:
+    def _count(self, record: MemoryRecord, draft: MemoryDraft, outcome: Remembered) -> Remembered:
+        """Count one outcome, and return it as it stands after all that came before."""
         result = self.result
         if result.dry_run and outcome.outcome != "recalled":
             outcome = self.foreseen.judge(draft, outcome)
@@ -269,6 +281,7 @@ class _Load:
             result.created += 1
             if record.superseded_by and not result.dry_run:
                 self.superseded.append((_Place(record.line, record.file), outcome.id, record.superseded_by))
+        return outcome
 
 
 class _Foreseen:
@@ -307,6 +320,17 @@ class _Foreseen:
         elif draft.state != "forgotten":
             self.texts.add(told)
         return outcome
+
+
+def _can_meet(draft: MemoryDraft, other: MemoryDraft) -> bool:
+    """Whether one of them can be the other's double, or in its way."""
+    if draft.public_id and draft.public_id == other.public_id:
+        return True
+    if draft.scope != other.scope:
+        return False
+    if not draft.path or not other.path:
+        return draft.content == other.content
+    return draft.path == other.path or draft.path in parents_of(other.path) or other.path in parents_of(draft.path)
 
 
 def _again(draft: MemoryDraft, what: str, *, same: bool) -> Remembered:

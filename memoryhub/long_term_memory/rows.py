@@ -12,6 +12,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
+import orjson
 from django.db import connection, models
 from django.db.models.base import ModelState
 
@@ -56,7 +57,7 @@ def _plan(model: type[models.Model], names: tuple[str, ...], vendor: str) -> _Pl
 def _converter(field: Any, vendor: str) -> Convert | None:
     """What a value of this field needs on its way to the database; most need nothing."""
     if isinstance(field, models.JSONField):
-        return json.dumps if vendor == "sqlite" else lambda value: field.get_db_prep_save(value, connection)
+        return _sqlite_json if vendor == "sqlite" else lambda value: field.get_db_prep_save(value, connection)
     if isinstance(field, models.DateTimeField):
         return _sqlite_time if vendor == "sqlite" else None
     if isinstance(field, models.CharField) and field.choices:
@@ -64,6 +65,14 @@ def _converter(field: Any, vendor: str) -> Convert | None:
             value if type(value) is str else str(value)
         )  # an enum's member is a str, but not to psycopg
     return None
+
+
+def _sqlite_json(value: Any) -> str:
+    """A JSON value as text."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # integers beyond 64 bits, out of files of others
+        return json.dumps(value)
 
 
 @lru_cache(maxsize=4_096)

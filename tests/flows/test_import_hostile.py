@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memoryhub.audit.models import ChangeSet
@@ -134,6 +134,20 @@ def counts() -> tuple[int, ...]:
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(first=files, second=files)
+@example(  # the fourth record is a double of the first, so the last one bears an id that is free
+    first=[],
+    second=[
+        {"id": name, "content": "tea", "scope": {"user": "u"}, "tags": [], **more}
+        for name, more in (("b", {}), ("a", {}), ("a", {}), ("a", {}), ("a", {"valid_from": "2026-01-01T00:00:00Z"}))
+    ],
+)
+@example(  # a file where a directory stands
+    first=[],
+    second=[
+        {"id": "a", "content": "tea", "scope": {"user": "u"}, "path": "/p/q", "tags": []},
+        {"id": "b", "content": "tea", "scope": {"user": "u"}, "path": "/p", "tags": []},
+    ],
+)
 def test_a_preview_says_what_the_import_does_and_writes_nothing(
     owner: Principal, monkeypatch: pytest.MonkeyPatch, first: list[Any], second: list[Any]
 ) -> None:

@@ -1,11 +1,10 @@
 """The search document of a memory: its terms counted, its ranking facts packed, and its place in the term index."""
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from functools import lru_cache
-
-import numpy as np
 
 from memoryhub.long_term_memory.domain import text
 from memoryhub.long_term_memory.models import MEMORY_MASK, SCOPE_SHIFT, Kind, Memory, MemoryState, SearchDocument, Trust
@@ -79,7 +78,8 @@ def build_document(
             length += counts.total()
             _add(other, counts, tenths)
     every = list(dict.fromkeys((*own, *subject, *other)))
-    table = np.array([(own[term], subject[term], other[term]) for term in every], dtype=np.int64).reshape(-1, 3)
+    in_text, in_subject, around = own.get, subject.get, other.get
+    packed = [n for term in every for n in (in_text(term, 0), in_subject(term, 0), around(term, 0))]
     document: SearchDocument = light_row(
         SearchDocument,
         key=document_key(memory.scope_id, memory.pk),
@@ -88,8 +88,8 @@ def build_document(
         token_count=length,
         is_question=memory.content.rstrip().endswith(("?", "？")),
         has_context=bool(before or after),
-        terms=np.array(every, dtype=np.uint32).tobytes(),
-        counts=np.minimum(table, 255).astype(np.uint8).tobytes(),
+        terms=array("I", every).tobytes(),
+        counts=bytes([n if n < 256 else 255 for n in packed]),
         vector=vector,
     )
     return fill_facts(document, memory)
@@ -107,7 +107,8 @@ def _add(total: Counter[int], counts: Counter[int], weight: int) -> None:
 
 def index_tokens(document: SearchDocument) -> list[int]:
     """What the term index lists a document under: its terms, its workspace and its scope."""
-    terms = np.frombuffer(document.terms, dtype=np.uint32).tolist()
+    terms = array("I")
+    terms.frombytes(document.terms)
     return [workspace_token(document.workspace_id), scope_token(document.key >> SCOPE_SHIFT), *terms]
 
 

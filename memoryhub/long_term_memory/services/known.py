@@ -38,6 +38,7 @@ class Known:
         self.by_text: dict[tuple[int, str], Memory] = {}
         self.by_path: dict[tuple[int, str], Memory] = {}
         self.by_id: dict[str, Memory] = {}
+        self.directories: dict[tuple[int, str], Memory] = {}  # made by this batch: a file below each
         self.forgotten: dict[tuple[int, str], str] = {}
         rows = Memory.objects.filter(workspace=workspace)
         places = list(range(len(checked)))
@@ -102,6 +103,13 @@ class Known:
         try:
             if in_batch is not None:
                 raise PathBlocked(f"{in_batch.path} is a file.", conflicting_id=in_batch.public_id)
+            below = self.directories.get((scope.pk, path))
+            if below is not None:
+                raise PathTaken(
+                    f"There is a directory at {path} already.",
+                    conflicting_id=below.public_id,
+                    conflicting_path=below.path,
+                )
             check_place(scope, path)
         except (PathBlocked, PathTaken) as error:
             if not self.imported:
@@ -127,4 +135,5 @@ class Known:
             self.by_text[memory.scope_id, key] = memory
         if memory.path is not None and memory.state != MemoryState.FORGOTTEN:
             self.by_path[memory.scope_id, memory.path] = memory
+            self.directories |= {(memory.scope_id, part): memory for part in parents_of(memory.path)}
         self.by_id[memory.public_id] = memory

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db import connection
+
 from memoryhub.audit.models import ChangeSet
 from memoryhub.audit.services import open_change_set
 from memoryhub.common import ids
@@ -29,7 +31,7 @@ from memoryhub.long_term_memory.models import (
     Tag,
 )
 from memoryhub.long_term_memory.queries.policy import facts_of_curve, get_policy_book
-from memoryhub.long_term_memory.rows import execute_many, insert_rows, light_row, update_memories
+from memoryhub.long_term_memory.rows import execute_many, insert_rows, light_row, new_instance, update_memories
 from memoryhub.long_term_memory.search import documents, embedders
 from memoryhub.long_term_memory.search.index import term_index
 from memoryhub.long_term_memory.services.clashes import find_text_twins
@@ -370,13 +372,24 @@ def find_scopes(workspace: Workspace, wanted: Collection[ScopeNames]) -> dict[Sc
 
 
 def _load_scopes(workspace: Workspace, wanted: Sequence[ScopeNames]) -> dict[ScopeNames, Scope]:
-    columns = [_columns(names) for names in wanted]
-    rows = Scope.objects.filter(
-        workspace=workspace,
-        **{f"{name}__in": {values[name] for values in columns} for name in ("agent", "user", "project")},
-    )
-    found = {ScopeNames(row.agent or None, row.user or None, row.project or None): row for row in rows}
-    return {names: found[names] for names in wanted if names in found}
+    """Each name is one seek of the index; three lists of values would be every combination of theirs."""
+    if not wanted:
+        return {}
+    holes = ", ".join(["(%s, %s, %s)"] * len(wanted))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f'WITH asked(agent, person, project) AS (VALUES {holes}) SELECT s.id, s.agent, s."user", s.project'  # noqa: S608
+            f" FROM asked CROSS JOIN {Scope._meta.db_table} s WHERE s.workspace_id = %s"
+            ' AND s.agent = asked.agent AND s."user" = asked.person AND s.project = asked.project',
+            [*(part for names in wanted for part in _columns(names).values()), workspace.pk],
+        )
+        rows = cursor.fetchall()
+    found = {}
+    for pk, agent, user, project in rows:
+        scope = new_instance(Scope, {"workspace": workspace}, id=pk, agent=agent, user=user, project=project)
+        scope._state.adding, scope._state.db = False, "default"
+        found[ScopeNames(agent or None, user or None, project or None)] = scope
+    return found
 
 
 def _columns(names: ScopeNames) -> dict[str, str]:
