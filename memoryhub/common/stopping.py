@@ -40,11 +40,16 @@ def watch(fifo: str | None = None, then: Callable[[], None] | None = None) -> No
 
 def _watch(path: str, then: Callable[[], None] | None) -> None:
     try:
-        with open(path, "rb", buffering=0) as pipe:
-            while pipe.read(1):
-                pass
+        # Opened without waiting for a writer: the supervisor had its end before it started us, so where there is none, or no
+        # FIFO any more, it was killed while we were loading.
+        pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
-        return
+        pass
+    else:
+        os.set_blocking(pipe, True)
+        while os.read(pipe, 1):
+            pass
+        os.close(pipe)
     _event.set()
     if then is not None:
         then()
