@@ -1,5 +1,7 @@
 """One hub behind which a local provider answers, a signed-in reader of its pages, and a shell with a key."""
 
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +33,8 @@ def reader(live_hub: Hub) -> Reader:
 
 @pytest.fixture
 def shell(live_hub: Hub, provider: Provider, tmp_path: Path) -> Shell:
+    if not shutil.which("curl") and not os.environ.get("CI"):
+        pytest.skip("curl is missing; install it with `apt-get install curl`.")
     projects = tmp_path / ".claude" / "projects" / "shop"
     projects.mkdir(parents=True)
     (projects / "one.jsonl").write_text("")
