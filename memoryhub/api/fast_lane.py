@@ -32,13 +32,12 @@ from memoryhub.session_cache.services.look_up import LookupOptions, look_up
 from memoryhub.session_cache.services.sessions import open_session
 from memoryhub.session_cache.services.store import ToolValue
 from memoryhub.workspaces import key_cache
-from memoryhub.workspaces.principals import Binding, Principal
+from memoryhub.workspaces.principals import Principal
 
 logger = logging.getLogger(__name__)
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 _PATH = re.compile(r"/api/v1/sessions/([^/]+)/tool-results(/lookup)?")
-_UNBOUND = Binding()
 _CALL = frozenset({"tool", "params", "tool_version", "root", "env"})
 _LOOKUP = _CALL | {"fingerprints"}
 _PUT = _CALL | {"value", "ttl_seconds", "depends_on", "cost_ms"}
@@ -139,7 +138,7 @@ def _caller(header: str, scope: str) -> Principal | None:
         principal = key_cache.authenticate(token.strip())
     except DatabaseError:  # the usual way says what is the matter
         return None
-    if principal is None or principal.binding != _UNBOUND or not principal.allows(scope):
+    if principal is None or principal.is_bound or not principal.allows(scope):
         return None
     return principal
 

@@ -26,10 +26,9 @@ from memoryhub.session_cache.services import usage
 from memoryhub.session_cache.services.look_up import look_up
 from memoryhub.session_cache.services.sessions import open_session
 from memoryhub.session_cache.services.store import remove_tool_result
-from memoryhub.workspaces.principals import Binding, MissingScope
+from memoryhub.workspaces.principals import MissingScope
 
 router = Router(tags=["Tool results"])
-_UNBOUND = Binding()
 
 
 @router.post(
@@ -49,7 +48,7 @@ def post_lookup(request: ApiRequest, sid: str, body: LookupIn) -> Any:
     may_write = principal.allows("cache:write")
     if options.wants_lease and not may_write:
         raise MissingScope("A lease is the right to store: it needs the scope cache:write.")
-    if principal.binding != _UNBOUND:
+    if principal.is_bound:
         open_session(principal=principal, sid=sid)
     answer = look_up(workspace=principal.workspace, call=body.call(sid), options=options, may_write=may_write)
     return HttpResponse(render_answer(answer), content_type="application/json")

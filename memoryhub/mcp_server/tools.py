@@ -33,7 +33,7 @@ from memoryhub.session_cache.services.events import GivenEvent, append_events
 from memoryhub.session_cache.services.look_up import LookupOptions, look_up
 from memoryhub.session_cache.services.sessions import describe_session, open_session
 from memoryhub.session_cache.services.store import ToolValue, store_tool_result
-from memoryhub.workspaces.principals import Binding, Principal
+from memoryhub.workspaces.principals import Principal
 
 caller: ContextVar[Principal] = ContextVar("mcp_caller")
 
@@ -268,7 +268,7 @@ def tool_cache_get(
 ) -> CachedResult:
     """Look up what a tool answered to the same parameters. A hit comes with its proof, a miss with its reason."""
     principal = _allowed("cache:read")
-    if principal.binding != Binding():
+    if principal.is_bound:
         open_session(principal=principal, sid=session)
     call = ToolCall(sid=session, tool=tool, params=params, tool_version=tool_version, root=root, env=env or {})
     options = LookupOptions(shown=parse_given(fingerprints), max_age_seconds=max_age_seconds)

@@ -46,6 +46,9 @@ class Binding:
     project: str | None = None
 
 
+_UNBOUND = Binding()
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
     """An authenticated caller, in one workspace."""
@@ -67,9 +70,14 @@ class Principal:
         if not self.allows(scope):
             raise MissingScope(f"This needs the scope {scope}.")
 
+    @property
+    def is_bound(self) -> bool:
+        """Tell whether it is tied to an agent, a user or a project."""
+        return self.binding != _UNBOUND
+
     def require_unbound(self) -> None:
         """Pass a caller who may touch what holds for everybody here; raises OutsideBinding for a bound key."""
-        if self.binding != Binding():
+        if self.is_bound:
             raise OutsideBinding("This holds for the whole workspace; a key that is bound may not touch it.")
 
     def require_price_setter(self) -> None:
