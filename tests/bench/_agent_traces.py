@@ -6,7 +6,9 @@ then edits and tests in turns, then looks things over. Each phase has its own mi
 popular; a part of the calls goes to what every phase needs. An edit makes a new version of a file: what was stored of the
 old one, and of test runs and searches before it, is never asked for again.
 
-The parameters below are part of the benchmark: a rule that misses its goal is changed, not they.
+The parameters below are part of the benchmark: a rule that misses its goal is changed, not they. How many sessions are
+drawn is a matter of precision: a few long test runs make most of one session's savings, and over eight sessions the mean
+ratio to LRU lies anywhere between 1.09 and 1.17 (95 %, bootstrap); over sixty-four it is known to two hundredths.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from dataclasses import dataclass, field
 from tests.bench._tool_traces import Call
 
 SEEDS = tuple(range(101, 109))
+SESSION_SEEDS = tuple(range(101, 165))
 # tool -> (median cost in ms, spread of its logarithm, median size in bytes, spread of its logarithm, largest size)
 TOOLS = {
     "read_file": (3.0, 0.5, 4_500, 1.1, 250_000),  # a source file: some hundred lines
