@@ -4,17 +4,25 @@ The same text in the same scope with the same validity is one memory. A similar 
 inbox shows both and a person decides.
 """
 
+import base64
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from memoryhub.long_term_memory.domain import text
 
 NEAR_DUPLICATE = 0.75  # share of common meaningful terms from which two memories are shown side by side
 MIN_TERMS = 3  # shorter texts are similar by accident
+SKETCH_BYTES, SKETCH_CHARS = 18, 24  # in base 64 without padding
+SKETCH_TERMS = 64  # of a longer text, those with the lowest numbers: of two like texts mostly the same ones
+LIKELY = 0.5  # share of common bits from which two texts are worth comparing
 
 
 def content_sha256(content: str) -> str:
@@ -22,10 +30,48 @@ def content_sha256(content: str) -> str:
     return hashlib.sha256(content.encode("utf-8")).hexdigest()
 
 
-def dedupe_key(content: str, valid_from: datetime | None, valid_until: datetime | None, subject: str = "") -> str:
-    """What may exist only once per scope among memories without a path: "likes tea" of Ann is not that of Bob."""
+def dedupe_key(
+    content: str,
+    valid_from: datetime | None,
+    valid_until: datetime | None,
+    subject: str = "",
+    words: Sequence[str] | None = None,
+) -> str:
+    """What may exist only once per scope among memories without a path: "likes tea" of Ann is not that of Bob.
+
+    64 characters: the text's sketch, which is nearly the same for nearly the same text, then 240 bits of a digest of all
+    that tells two memories apart. So the index that refuses doubles also knows a scope's near duplicates. `words` are
+    the text's, where they are known already.
+    """
     validity = "|".join(at.isoformat() if at else "" for at in (valid_from, valid_until))
-    return hashlib.sha256(f"{validity}\0{subject}\0{content}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{validity}\0{subject}\0{content}".encode()).digest()
+    return base64.urlsafe_b64encode(sketch(text.words(content) if words is None else words) + digest[:30]).decode()
+
+
+def sketch(words: Sequence[str]) -> bytes:
+    """A text's meaningful terms as bits, each term one of 144."""
+    terms = text.meaningful_terms(words)
+    bits = 0
+    for term in sorted(terms)[:SKETCH_TERMS] if len(terms) > SKETCH_TERMS else terms:
+        bits |= 1 << term % (8 * SKETCH_BYTES)
+    return bits.to_bytes(SKETCH_BYTES)
+
+
+def rank_by_sketch(key: str, keys: Sequence[str]) -> list[int]:
+    """Places of the keys whose texts may be nearly the same as the first key's, the likeliest first."""
+    if not keys:
+        return []
+    mine, others = _sketches([key]), _sketches(keys)
+    common = np.bitwise_count(others & mine).sum(axis=1, dtype=np.int32)
+    either = np.bitwise_count(others | mine).sum(axis=1, dtype=np.int32)
+    share = common / np.maximum(either, 1)
+    order = np.argsort(-share, kind="stable")
+    return [int(place) for place in order[: int((share >= LIKELY).sum())]]
+
+
+def _sketches(keys: Sequence[str]) -> npt.NDArray[np.uint8]:
+    packed = base64.urlsafe_b64decode("".join([key[:SKETCH_CHARS] for key in keys]))
+    return np.frombuffer(packed, dtype=np.uint8).reshape(-1, SKETCH_BYTES)
 
 
 def term_overlap(left: str, right: str) -> float:

@@ -64,6 +64,12 @@ def _terms_of(word: str) -> tuple[int, ...]:
     return tuple(map(term_id, _tokens_of(word)))
 
 
+def meaningful_terms(plain: Iterable[str]) -> set[int]:
+    """The distinct terms of a text's words, without those of stop words."""
+    kept = [word for word in plain if word not in STOP_WORDS]
+    return {term for word in kept for term in (_terms_of(word) if len(word) <= MAX_TOKEN_CHARS else _long(word))}
+
+
 def query_tokens(query: str) -> list[str]:
     """The distinct tokens worth asking for, in order; a query of stop words only keeps them."""
     plain = words(query)

@@ -97,7 +97,7 @@ class MemoryQuerySet(models.QuerySet["Memory"]):
 class Memory(models.Model):
     """One thing an agent or a person wants kept. `importance` is theirs; `strength` is derived from it."""
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memories")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memories", db_index=False)
     scope = models.ForeignKey(Scope, on_delete=models.PROTECT, related_name="memories", db_index=False)
     store = models.ForeignKey(MemoryStore, on_delete=models.SET_NULL, null=True, blank=True, related_name="memories")
     public_id = models.CharField(max_length=200)
@@ -166,43 +166,44 @@ class Memory(models.Model):
             models.CheckConstraint(condition=Q(kind__in=Kind.values), name="memory_kind_is_known"),
         ]
         indexes = [
-            # The orders of lists. Behind the order stands what lists are filtered by, so that walking one reads no rows
-            # that don't match.
+            # The orders of lists, each walked from its end. Ascending, so that a new row is put behind the others: in front
+            # of them every row moves its neighbours and leaves half empty pages. Behind the order stands what lists are
+            # filtered by, so that walking one reads no rows that don't match.
             models.Index(
-                fields=["workspace", "-content_changed_at", "-id", "state", "kind", "trust", "scope", "created_at"],
+                fields=["workspace", "content_changed_at", "id", "state", "kind", "trust", "scope", "created_at"],
                 name="memory_newest",
             ),
             models.Index(
-                fields=["workspace", "-created_at", "-id", "state", "kind", "trust", "scope"], name="memory_created"
+                fields=["workspace", "created_at", "id", "state", "kind", "trust", "scope"], name="memory_created"
             ),
             models.Index(
-                fields=["workspace", "-importance", "-id", "state", "kind", "trust", "scope"], name="memory_important"
+                fields=["workspace", "importance", "id", "state", "kind", "trust", "scope"], name="memory_important"
             ),
             models.Index(
-                fields=["workspace", "-strength", "-id", "state", "kind", "trust", "scope"], name="memory_strongest"
+                fields=["workspace", "strength", "id", "state", "kind", "trust", "scope"], name="memory_strongest"
             ),
             models.Index(
-                fields=["workspace", "-idle_since", "-id", "state", "kind", "trust", "scope"], name="memory_used"
+                fields=["workspace", "idle_since", "id", "state", "kind", "trust", "scope"], name="memory_used"
             ),
             models.Index(fields=["scope", "state", "kind", "trust"], name="memory_in_scope"),
             # What few memories have: the way in for filters that the orders would be walked in vain for.
             models.Index(
-                fields=["workspace", "state", "-content_changed_at", "-id", "kind", "trust", "scope"],
+                fields=["workspace", "state", "content_changed_at", "id", "kind", "trust", "scope"],
                 name="memory_state",
             ),
             models.Index(
-                fields=["workspace", "trust", "-content_changed_at", "-id", "state", "kind", "scope"],
+                fields=["workspace", "trust", "content_changed_at", "id", "state", "kind", "scope"],
                 name="memory_trust",
             ),
             models.Index(
-                fields=["workspace", "kind", "-content_changed_at", "-id", "state", "trust", "scope"],
+                fields=["workspace", "kind", "content_changed_at", "id", "state", "trust", "scope"],
                 name="memory_kind",
             ),
             models.Index(
-                fields=["workspace", "-content_changed_at", "-id"], condition=Q(pinned=True), name="memory_pinned"
+                fields=["workspace", "content_changed_at", "id"], condition=Q(pinned=True), name="memory_pinned"
             ),
             models.Index(
-                fields=["workspace", "-content_changed_at", "-id"],
+                fields=["workspace", "content_changed_at", "id"],
                 condition=Q(harmful_count__gt=F("helpful_count")),
                 name="memory_harmful",
             ),

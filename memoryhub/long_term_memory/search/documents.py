@@ -62,10 +62,17 @@ def fill_facts(document: SearchDocument, memory: Memory) -> SearchDocument:
 
 
 def build_document(
-    memory: Memory, before: Sequence[str] = (), after: Sequence[str] = (), vector: bytes | None = None
+    memory: Memory,
+    before: Sequence[str] = (),
+    after: Sequence[str] = (),
+    vector: bytes | None = None,
+    words: Sequence[str] | None = None,
 ) -> SearchDocument:
-    """The document of a memory whose id is known; neighbours of its source event are its context."""
-    own_words = text.words(memory.content)
+    """The document of a memory whose id is known; neighbours of its source event are its context.
+
+    `words` are those of its content, where they are known already.
+    """
+    own_words = text.words(memory.content) if words is None else words
     own = text.count_terms(own_words)
     subject = text.term_counts(memory.subject) if memory.subject else Counter[int]()
     other: Counter[int] = Counter()

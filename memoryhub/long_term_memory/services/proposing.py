@@ -22,11 +22,14 @@ from memoryhub.long_term_memory.rows import insert_rows
 from memoryhub.long_term_memory.search import documents
 from memoryhub.workspaces.models import Workspace
 
-MAX_NEIGHBOURS = 1_000  # the newest memories of the scope that a new one is compared with
+MOST_SKETCHES = 3_000  # memories of a scope whose sketches are all looked at
+MAX_NEIGHBOURS = 1_000  # of a larger one: the newest
 MAX_PROPOSALS = 3  # of one memory
+MOST_COMPARED = 24  # of the likeliest, word by word
 PREFILTER = 0.45  # share of common terms from which the texts are compared
-_LIVE = [documents.STATE_CODES[state] for state in (MemoryState.ACTIVE, MemoryState.FADING)]
-_DOCUMENTS = SearchDocument._meta.db_table
+_LIVE = (MemoryState.ACTIVE, MemoryState.FADING)
+_LIVE_CODES = [documents.STATE_CODES[state] for state in _LIVE]
+_DOCUMENTS, _MEMORIES = SearchDocument._meta.db_table, Memory._meta.db_table
 
 
 def ask_about_quarantined(*, workspace: Workspace, memories: Sequence[Memory], now: datetime) -> None:
@@ -68,6 +71,25 @@ def propose_duplicates(*, workspace: Workspace, memories: Sequence[Memory], now:
 
 
 def _propose_in_scope(workspace: Workspace, scope_id: int, group: list[Memory], now: datetime) -> list[ReviewItem]:
+    """By the sketches in the keys of the scope's texts; of a scope that is too large for that, by the terms of the newest."""
+    with connection.cursor() as cursor:  # answered by the index over both columns alone
+        cursor.execute(
+            f"SELECT id, dedupe_key FROM {_MEMORIES} WHERE scope_id = %s AND dedupe_key IS NOT NULL LIMIT %s",  # noqa: S608
+            [scope_id, MOST_SKETCHES + 1],
+        )
+        rows = cursor.fetchall()
+    if len(rows) > MOST_SKETCHES:
+        return _propose_among_newest(workspace, scope_id, group, now)
+    pks, keys = [pk for pk, _ in rows], [key for _, key in rows]
+    items = []
+    for memory in group:
+        if memory.dedupe_key is not None:
+            near = [pks[place] for place in duplicates.rank_by_sketch(memory.dedupe_key, keys)[:MOST_COMPARED]]
+            items += _compare(workspace, memory, [pk for pk in near if pk < memory.pk], now)
+    return items
+
+
+def _propose_among_newest(workspace: Workspace, scope_id: int, group: list[Memory], now: datetime) -> list[ReviewItem]:
     rows = _comparable(scope_id, group)
     if len(rows) < 2:
         return []
@@ -84,9 +106,9 @@ def _propose_in_scope(workspace: Workspace, scope_id: int, group: list[Memory], 
         mine = np.frombuffer(packed[place[0]], dtype=np.uint32)
         common = np.bincount(owner[np.isin(terms, mine)], minlength=len(rows))
         overlap = common / (sizes + len(mine) - common)
-        near = [i for i in np.argsort(-overlap)[: MAX_PROPOSALS + 8] if overlap[i] >= PREFILTER and i < len(keys)]
+        near = [i for i in np.argsort(-overlap)[:MOST_COMPARED] if overlap[i] >= PREFILTER]
         older = [documents.memory_id_of(int(keys[i])) for i in near if keys[i] < memory.document_key]
-        items += _compare(workspace, memory, older[: MAX_PROPOSALS + 4], now)
+        items += _compare(workspace, memory, older, now)
     return items
 
 
@@ -106,7 +128,7 @@ def _comparable(scope_id: int, group: list[Memory]) -> list[tuple[int, bytes]]:
         cursor.execute(
             f"SELECT key, terms FROM {_DOCUMENTS} WHERE key >= %s AND key < %s AND state IN (%s, %s)"  # noqa: S608
             " AND superseded_at IS NULL AND length(terms) BETWEEN %s AND %s ORDER BY key DESC LIMIT %s",
-            [first, last, *_LIVE, int(shortest * PREFILTER), int(longest / PREFILTER) + 1, MAX_NEIGHBOURS],
+            [first, last, *_LIVE_CODES, int(shortest * PREFILTER), int(longest / PREFILTER) + 1, MAX_NEIGHBOURS],
         )
         rows: list[tuple[int, bytes]] = cursor.fetchall()
     return rows
@@ -116,7 +138,8 @@ def _compare(workspace: Workspace, memory: Memory, ids_near: Sequence[int], now:
     if not ids_near:
         return []
     found = []
-    for other in Memory.objects.filter(pk__in=ids_near, path__isnull=True).exclude(content=memory.content):
+    others = Memory.objects.filter(pk__in=ids_near, path__isnull=True, state__in=_LIVE, superseded_at__isnull=True)
+    for other in others.exclude(content=memory.content):
         if memory.superseded_by_id == other.pk or other.superseded_by_id == memory.pk:
             continue
         score = duplicates.term_overlap(memory.content, other.content)

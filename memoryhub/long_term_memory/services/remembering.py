@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 
 from memoryhub.audit.models import ChangeSet
 from memoryhub.common import clock, ids
-from memoryhub.long_term_memory.domain import duplicates
+from memoryhub.long_term_memory.domain import duplicates, text
 from memoryhub.long_term_memory.domain.decay import PolicyBook
 from memoryhub.long_term_memory.models import (
     Memory,
@@ -152,6 +152,7 @@ class _Batch:
     revived: list[Memory] = field(default_factory=list)
     change_set: ChangeSet | None = None
     unknown_agents: set[str] = field(default_factory=set)
+    words: list[list[str]] = field(default_factory=list)  # of each draft's text
 
     @property
     def workspace(self) -> Workspace:
@@ -190,8 +191,11 @@ class _Batch:
     # --- what each draft becomes -------------------------------------------------------------------------------------
     def _sort_out(self, scopes: dict[Any, Scope], sessions: dict[str, Session], book: PolicyBook) -> None:
         """Decide for each draft, in order, whether it is new; doubles inside the batch count too."""
+        self.words = [text.words(c.draft.content) for c in self.checked]
         keys = {
-            place: duplicates.dedupe_key(c.draft.content, c.draft.valid_from, c.draft.valid_until, c.draft.subject)
+            place: duplicates.dedupe_key(
+                c.draft.content, c.draft.valid_from, c.draft.valid_until, c.draft.subject, self.words[place]
+            )
             for place, c in enumerate(self.checked)
         }
         known = Known(self.workspace, self.checked, scopes, keys, imported=self.imported)
@@ -204,7 +208,7 @@ class _Batch:
             if twin is not None:
                 self.results[place] = twin if isinstance(twin, Remembered) else self._duplicate(twin)
                 continue
-            memory = self._new_memory(c, scope, sessions, book)
+            memory = self._new_memory(c, scope, sessions, book, keys[place])
             forgotten = known.forgotten.get((scope.pk, memory.content_sha256)) if memory.path is None else None
             flags = [*c.flags, *(["forgotten_before"] if forgotten else [])]
             memory.flags = flags
@@ -228,7 +232,7 @@ class _Batch:
             outcome="duplicate", id=memory.public_id, state=memory.state, trust=memory.trust, version=memory.version
         )
 
-    def _new_memory(self, c: Checked, scope: Scope, sessions: dict[str, Session], book: PolicyBook) -> Memory:
+    def _new_memory(self, c: Checked, scope: Scope, sessions: dict[str, Session], book: PolicyBook, key: str) -> Memory:
         draft, now = c.draft, self.now
         created_at = draft.created_at or now
         trust = c.trust
@@ -269,7 +273,7 @@ class _Batch:
         if draft.state == MemoryState.ARCHIVED:
             memory.state_since = now  # the time until it is forgotten starts with the import
         revising.redraw(memory, draft.tags, book, now)
-        revising.identify(memory)
+        revising.identify(memory, key)
         return memory
 
     # --- rows --------------------------------------------------------------------------------------------------------
@@ -281,7 +285,9 @@ class _Batch:
         rows = []
         for place, memory in self.created:
             draft = self.checked[place].draft
-            document = documents.build_document(memory, draft.context_before, draft.context_after, vectors.get(place))
+            document = documents.build_document(
+                memory, draft.context_before, draft.context_after, vectors.get(place), self.words[place]
+            )
             document.model_id = model_id if document.vector else None
             rows.append(document)
             revision = revising.Revision(memory, draft.tags, is_new=True)

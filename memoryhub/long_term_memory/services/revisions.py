@@ -157,8 +157,8 @@ def store_curve(memory: Memory, curve: Curve, policy: DecayPolicy, now: datetime
         memory.forgets_at = forget_moment(Standing("archived", archived_at), policy, curve)
 
 
-def identify(memory: Memory) -> None:
-    """Set what is derived from the text: its hash, and the key under which its like may exist once."""
+def identify(memory: Memory, key: str | None = None) -> None:
+    """Set what is derived from the text: its hash, and the key under which its like may exist once (computed anew, or given)."""
     memory.content_sha256 = duplicates.content_sha256(memory.content)
     alone = (
         memory.path is None
@@ -166,9 +166,9 @@ def identify(memory: Memory) -> None:
         and memory.superseded_by_id is None
         and memory.superseded_at is None
     )
-    memory.dedupe_key = (
-        duplicates.dedupe_key(memory.content, memory.valid_from, memory.valid_until, memory.subject) if alone else None
-    )
+    if alone and key is None:
+        key = duplicates.dedupe_key(memory.content, memory.valid_from, memory.valid_until, memory.subject)
+    memory.dedupe_key = key if alone else None
 
 
 def open_set(writer: Writer, action: str, count: int) -> ChangeSet:
