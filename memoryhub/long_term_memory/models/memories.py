@@ -97,7 +97,7 @@ class MemoryQuerySet(models.QuerySet["Memory"]):
 class Memory(models.Model):
     """One thing an agent or a person wants kept. `importance` is theirs; `strength` is derived from it."""
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memories", db_index=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memories")
     scope = models.ForeignKey(Scope, on_delete=models.PROTECT, related_name="memories", db_index=False)
     store = models.ForeignKey(MemoryStore, on_delete=models.SET_NULL, null=True, blank=True, related_name="memories")
     public_id = models.CharField(max_length=200)

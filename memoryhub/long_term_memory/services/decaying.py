@@ -13,13 +13,14 @@ from django.db.models import F, Max, Min, Q
 
 from memoryhub.audit.models import ChangeSet
 from memoryhub.common import clock
+from memoryhub.common.pace import Pace
 from memoryhub.long_term_memory.models import Memory, MemoryQuerySet, MemoryState
 from memoryhub.long_term_memory.search import documents
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.writer import Writer
 from memoryhub.workspaces.models import Workspace
 
-CHUNK = 4_000  # rows of one transaction: about 50 ms of holding the write lock
+FIRST_STEP = 1_000  # rows of the first transaction; the next ones follow the time that it took
 MAX_ITEMS = 200  # of a report
 Progress = Callable[[int, int], None]
 
@@ -99,7 +100,7 @@ def _foresee(workspace: Workspace, at: datetime) -> DecayReport:
 
 
 def _move(writer: Writer, at: datetime, report: DecayReport) -> None:
-    """Write the transitions, a few thousand rows at a time, under one change set."""
+    """Write the transitions, some thousand rows at a time, under one change set."""
     report.forgotten = report.archived = report.fading = 0
     workspace = writer.workspace
     change_set = None
@@ -109,10 +110,12 @@ def _move(writer: Writer, at: datetime, report: DecayReport) -> None:
         (MemoryState.FADING, _due_to_fade, "fades_at"),
     )
     for state, due, crossing in steps:
-        last = 0  # what was moved is not looked at again
-        while pks := list(due(workspace, at).filter(pk__gt=last).order_by("id").values_list("id", flat=True)[:CHUNK]):
+        last, pace = 0, Pace(FIRST_STEP)  # what was moved is not looked at again
+        while pks := list(
+            due(workspace, at).filter(pk__gt=last).order_by("id").values_list("id", flat=True)[: pace.size]
+        ):
             last = pks[-1]
-            with transaction.atomic():
+            with pace.step(), transaction.atomic():
                 if change_set is None and state != MemoryState.FADING:
                     change_set = revising.open_set(writer, "decay", 0)
                 moved = _transition(due(workspace, at), pks, state, crossing)
@@ -213,13 +216,16 @@ def _evaluate_strengths(workspace: Workspace, at: datetime, on_progress: Progres
     formula = _STRENGTH[connection.vendor]
     moment = at.isoformat(sep=" ") if connection.vendor == "sqlite" else at
     low, last = bounds["low"], bounds["high"]
-    for start in range(low, last + 1, CHUNK):
-        with transaction.atomic(), connection.cursor() as cursor:
+    start, pace = low, Pace(FIRST_STEP)
+    while start <= last:
+        size = pace.size
+        with pace.step(), transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(
                 f"UPDATE long_term_memory_memory SET strength = {formula}, strength_at = %s "  # noqa: S608
                 "WHERE id BETWEEN %s AND %s AND workspace_id = %s AND state <> 'forgotten' "
                 f"AND ABS(strength - {formula}) > 1e-9",
-                [moment, at, start, start + CHUNK - 1, workspace.pk, moment],
+                [moment, at, start, start + size - 1, workspace.pk, moment],
             )
+        start += size
         if on_progress:
-            on_progress(min(start + CHUNK - low, last - low + 1), last - low + 1)
+            on_progress(min(start - low, last - low + 1), last - low + 1)

@@ -51,11 +51,11 @@ class Known:
                 if checked[place].draft.path is None
             }
             if found := find_in_scopes(texts, "dedupe_key"):
-                for memory in rows.filter(pk__in=found).select_related("scope"):
+                for memory in Memory.objects.filter(pk__in=found).select_related("scope"):
                     self.by_text[memory.scope_id, memory.dedupe_key or ""] = memory
             paths = {(scopes[draft.scope].pk, draft.path) for draft in drafts if draft.path}
             if found := find_in_scopes(paths, "path", PATHS_IN_USE):
-                for memory in rows.filter(pk__in=found):
+                for memory in Memory.objects.filter(pk__in=found):
                     self.by_path[memory.scope_id, memory.path or ""] = memory
             public_ids = [draft.public_id for draft in drafts if draft.public_id]
             if public_ids:
@@ -67,7 +67,7 @@ class Known:
 
     def _load_forgotten(self, rows: Any, hashes: set[tuple[int, str]]) -> None:
         if found := find_in_scopes(hashes, "content_sha256", TEXTS_IN_TRASH):
-            trash = rows.filter(pk__in=found, state=MemoryState.FORGOTTEN)
+            trash = Memory.objects.filter(pk__in=found, state=MemoryState.FORGOTTEN)
             self.forgotten |= {
                 (scope_id, sha): public_id
                 for scope_id, sha, public_id in trash.values_list("scope_id", "content_sha256", "public_id")
