@@ -1,11 +1,15 @@
 """Daily sums: right after any history of records, in any zone, and rebuilt when the zone changes."""
 
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.apps import apps
+from django.db import connection
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +29,7 @@ reports = st.builds(
     UsageReport,
     message_id=st.sampled_from([f"m{n}" for n in range(6)]),
     model=st.sampled_from(["claude-opus-5-5", "claude-haiku-4-5", "claude-opus-9"]),
-    started_at=st.integers(0, 21 * 24).map(lambda hours: START + timedelta(hours=hours)),
+    started_at=st.integers(0, 21 * 24 * 60).map(lambda minutes: START + timedelta(minutes=minutes)),
     project=st.sampled_from(["", "web", "api"]),
     agent=st.sampled_from(["", "main"]),
     user=st.sampled_from(["", "ana", "ben"]),
@@ -49,7 +53,8 @@ def test_any_history_leaves_the_sums_of_the_records(db: Any, batches: list[list[
     for batch in batches:
         record_reports(workspace=home, reports=batch)
 
-    zone = data.draw(st.sampled_from(["America/New_York", "Asia/Kolkata", "UTC"]))
+    zones = ["America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "Europe/London", "UTC"]
+    zone = data.draw(st.sampled_from(zones))
     groups = data.draw(
         st.lists(st.sampled_from(["day", "project", "model", "user", "session"]), min_size=1, unique=True)
     )
@@ -86,9 +91,39 @@ def test_a_changed_zone_is_served_exactly_and_then_rebuilt(workspace: Workspace)
     done = tend_ledger(workspace=workspace)
 
     assert job.workspace == workspace
-    assert done["daily_sums"] == 12
+    assert done["daily_sums"] == 14  # six by day for each of the two, and two quarters of an hour
     assert LedgerState.objects.get(workspace=workspace).time_zone == "Asia/Shanghai"
     assert build_report(workspace).rows == before.rows
+    assert check_rollups(workspace=workspace) == []
+
+
+@pytest.mark.parametrize("zone", ["Asia/Kathmandu", "Australia/Lord_Howe", "America/Santiago", "Europe/London"])
+def test_days_of_another_zone_are_added_up_from_quarters(workspace: Workspace, zone: str) -> None:
+    moments = [START + timedelta(minutes=37 * n) for n in range(1_200)]  # a month, with the change of several clocks
+    record_reports(
+        workspace=workspace, reports=[one_report(f"m{n}", started_at=moment) for n, moment in enumerate(moments)]
+    )
+
+    with CaptureQueriesContext(connection) as queries:
+        report = build_report(workspace, time_zone=zone)
+
+    assert {tuple(row.keys.values()): row.sums.cost_pico for row in report.rows} == brute_force(
+        workspace, zone, ["day"]
+    )
+    assert not [one for one in queries.captured_queries if "SUM(" in one["sql"] and "cost_pico" in one["sql"]]
+
+
+def test_a_ledger_without_quarters_is_answered_from_its_records_and_summed_up_by_its_job(workspace: Workspace) -> None:
+    record_reports(workspace=workspace, reports=[one_report(f"m{n}") for n in range(3)])
+    DailyUsage.objects.filter(dimension="quarter").delete()  # as before there were any
+    migration = import_module("memoryhub.prompt_cache.migrations.0005_quarters")
+    migration.ask_for_new_sums(apps, None)
+
+    meanwhile = build_report(workspace, time_zone="Asia/Kathmandu")
+    tend_ledger(workspace=workspace)
+
+    assert meanwhile.totals.requests == 3
+    assert build_report(workspace, time_zone="Asia/Kathmandu").rows == meanwhile.rows
     assert check_rollups(workspace=workspace) == []
 
 

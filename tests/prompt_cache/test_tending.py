@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.core.management import call_command
@@ -44,6 +45,28 @@ def test_old_usage_is_forgotten_with_its_sums(workspace: Workspace, other_worksp
     assert check_rollups(workspace=workspace) == []
     assert build_report(workspace).totals.requests == 3
     assert UsageRecord.objects.of(other_workspace).count() == 1
+
+
+@pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/Los_Angeles"])
+def test_the_first_day_that_is_kept_keeps_its_quarters(workspace: Workspace, zone: str) -> None:
+    Workspace.objects.filter(pk=workspace.pk).update(time_zone=zone)
+    workspace.refresh_from_db()
+    first_kept = datetime.combine((NOW - timedelta(days=30)).date(), datetime.min.time(), ZoneInfo(zone))
+    moments = [first_kept - timedelta(minutes=5), first_kept + timedelta(minutes=5)]
+    record_reports(
+        workspace=workspace,
+        reports=[
+            UsageReport(message_id=f"m{n}", model="claude-opus-4-8", usage={"input_tokens": 5}, started_at=moment)
+            for n, moment in enumerate(moments)
+        ],
+    )
+
+    with clock.frozen(NOW):
+        assert forget_old_usage(workspace=workspace, days=30) == 1
+
+    assert check_rollups(workspace=workspace) == []
+    assert build_report(workspace, time_zone="UTC").totals.requests == 1
+    assert DailyUsage.objects.filter(dimension="quarter", requests__gt=0).count() == 1
 
 
 def test_without_a_retention_everything_stays(workspace: Workspace) -> None:

@@ -181,6 +181,30 @@ def test_another_zone_and_one_project_are_computed_from_the_requests(workspace: 
     assert unread(sum_waste(workspace, span, now=now, only={"session": "other"})) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("zone", ["Asia/Kathmandu", "America/Los_Angeles", "Pacific/Kiritimati"])
+def test_days_of_another_zone_are_the_days_inside_them_and_the_hours_around(
+    workspace: Workspace, zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = [TEN + timedelta(minutes=53 * number) for number in range(150)]  # five days and a half
+    record_reports(
+        workspace=workspace,
+        reports=[
+            report(n, (n % 3) * 4_000, 1_000 * (n % 5), started_at=at, first_byte_at=at + timedelta(seconds=1 + n % 4))
+            for n, at in enumerate(moments)
+        ],
+    )
+    now = TEN + timedelta(days=9)
+    span = Span(date(2026, 11, 11), date(2026, 11, 14), ZoneInfo(zone))
+    every_request = waste.look_at(workspace, span, now=now)
+    with clock.frozen(now):
+        count_waste(workspace=workspace)
+    monkeypatch.setattr(waste, "LIVE_REQUESTS", 60)
+
+    assert sum_waste(workspace, span, now=now) == every_request
+    assert every_request.tokens > 0
+    assert sum_waste(workspace, Span(span.first, span.first, span.zone), now=now).tokens > 0
+
+
 def test_sums_of_days_that_are_gone_go_too(workspace: Workspace) -> None:
     three_days(workspace)
     with clock.frozen(TEN + timedelta(days=9)):

@@ -141,10 +141,15 @@ class Dimension(models.TextChoices):
     USER = "user", "user"
     SESSION = "session", "session"
     UNPRICED = "unpriced", "unpriced model"
+    QUARTER = "quarter", "quarter of an hour"
 
 
 class DailyUsage(models.Model):
-    """The sums of one local day, in total or for one model, project, agent, user or session."""
+    """The sums of one local day, in total or for one model, project, agent, user or session.
+
+    And in total for each quarter of an hour in UTC, `day` and `value` ("14:45") being its beginning: every zone's days are
+    made of them.
+    """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="daily_usage", db_index=False)
     dimension = models.CharField(max_length=10, choices=Dimension.choices)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from operator import add
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.db.models import Count, Q, Sum
+from django.db.models import CharField, Count, Func, Q, Sum
 
 from memoryhub.common import errors
 from memoryhub.prompt_cache.domain import money
@@ -119,6 +121,21 @@ class Span:
         return Span(self.first - timedelta(days=self.length), self.first - timedelta(days=1), self.zone)
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of time inside days of a zone."""
+
+    start: datetime
+    end: datetime
+    zone: ZoneInfo
+
+
+def around(span: Span, whole: Span) -> list[Stretch]:
+    """What a span holds before and behind the whole days of another zone inside it; less than a day each."""
+    ends = ((span.start, whole.start), (whole.end, span.end))
+    return [Stretch(start, end, span.zone) for start, end in ends if start < end]
+
+
 def days_with(records: UsageRecordQuerySet, span: Span) -> Iterator[tuple[date, datetime, datetime]]:
     """The days of a span that hold any of these records, as `Span.days` gives them; years without any cost nothing."""
     start, end = span.start, span.end
@@ -178,12 +195,54 @@ def sum_usage(
     zone = rollup_zone(workspace) if rolled_up else ""
     if rolled_up and span.zone.key == zone:
         return _from_rollups(workspace, span, group_by, others)
-    if zone and "day" not in group_by and (whole := _whole_days(span, ZoneInfo(zone))):
+    if zone and not others and (days := _from_quarters(workspace, span)) is not None:
+        return days
+    if zone and "day" not in group_by and (whole := whole_days(span, ZoneInfo(zone))):
         return _from_rollups_and_edges(workspace, span, whole, others)
     return _from_records(workspace, span, group_by, others, only or {})
 
 
-def _whole_days(span: Span, zone: ZoneInfo) -> Span | None:
+class MinuteOf(Func):
+    """A moment's minute in UTC as text, `2026-11-30 14:45`: no database has to know time zones."""
+
+    output_field = CharField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **more: Any) -> Any:
+        return self.as_sql(compiler, connection, template="substr(%(expressions)s, 1, 16)", **more)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **more: Any) -> Any:
+        template = "to_char(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')"
+        return self.as_sql(compiler, connection, template=template, **more)
+
+
+def quarter_of(moment: datetime) -> tuple[date, str]:
+    """The quarter of an hour that holds a moment: its day in UTC, and its beginning there, as `14:45`."""
+    at = moment.astimezone(UTC)
+    return at.date(), f"{at.hour:02}:{at.minute - at.minute % 15:02}"
+
+
+def _from_quarters(workspace: Workspace, span: Span) -> dict[tuple[Any, ...], Sums] | None:
+    """The days of any zone, added up from quarters of an hour; None where one of them does not begin with a quarter.
+
+    Every zone's offset has been whole quarters since 1972.
+    """
+    days = list(span.days())
+    ends = [end for _, _, end in days]
+    if any(moment.minute % 15 or moment.second for moment in (span.start, *ends)):
+        return None
+    starts = [quarter_of(start) for _, start, _ in days]
+    last = quarter_of(span.end)
+    rows = DailyUsage.objects.filter(
+        workspace=workspace, dimension=Dimension.QUARTER, day__range=(starts[0][0], last[0])
+    )
+    sums = [[0] * len(_SUMMED) for _ in days]
+    for day, beginning, *amounts in rows.values_list("day", "value", *_SUMMED).iterator(chunk_size=5000):
+        if (day, beginning) < last and (place := bisect_right(starts, (day, beginning)) - 1) >= 0:
+            sums[place] = list(map(add, sums[place], amounts))
+    return _without_empty({(day,): Sums(*amounts) for (day, _, _), amounts in zip(days, sums, strict=True)})
+
+
+def whole_days(span: Span, zone: ZoneInfo) -> Span | None:
     """The days of one zone that lie wholly inside a span of another."""
     first = span.start.astimezone(zone).date()
     if start_of_day(first, zone) < span.start:
@@ -198,10 +257,9 @@ def _from_rollups_and_edges(
     """What doesn't ask for days: the roll-ups of the days inside, and the records of the hours before and behind them."""
     groups = _from_rollups(workspace, whole, others, others)
     records = UsageRecord.objects.of(workspace).priced()
-    for start, end in ((span.start, whole.start), (whole.end, span.end)):
-        if start < end:
-            for row in records.between(start, end).values_list(*others).annotate(**_aggregates()):
-                _add(groups, tuple(row[: len(others)]), Sums(*(amount or 0 for amount in row[len(others) :])))
+    for edge in around(span, whole):
+        for row in records.between(edge.start, edge.end).values_list(*others).annotate(**_aggregates()):
+            _add(groups, tuple(row[: len(others)]), Sums(*(amount or 0 for amount in row[len(others) :])))
     return _without_empty(groups)
 
 

@@ -30,7 +30,7 @@ from memoryhub.prompt_cache.domain.unread import (
 from memoryhub.prompt_cache.models import DailyUsage, DailyWaste, Dimension, UsageRecord
 from memoryhub.prompt_cache.models.ledger import UsageRecordQuerySet
 from memoryhub.prompt_cache.price_books import get_price_book
-from memoryhub.prompt_cache.queries.sums import Only, Span, narrowed, rollup_zone
+from memoryhub.prompt_cache.queries.sums import Only, Span, Stretch, around, narrowed, rollup_zone, whole_days
 from memoryhub.workspaces.models import Workspace
 
 LIVE_REQUESTS = 5_000  # the newest of those that are in no day's sums yet
@@ -66,10 +66,21 @@ class Waste:
 
 
 def sum_waste(workspace: Workspace, span: Span, *, now: datetime, only: Only | None = None) -> Waste:
-    """What was wasted in these days: from the days' sums where they hold, from the newest requests of the other days."""
-    if only or span.zone.key != rollup_zone(workspace):
+    """What was wasted in these days: from the days' sums where they hold, from the newest requests of the other days.
+
+    Days of another zone than the sums' are the whole days inside them, and the hours before and behind those.
+    """
+    zone = rollup_zone(workspace)
+    if only or not zone:
         return look_at(workspace, span, now=now, limit=LIVE_REQUESTS, only=only)
     total = Waste()
+    if span.zone.key != zone:
+        whole = whole_days(span, ZoneInfo(zone))
+        if whole is None:
+            return look_at(workspace, span, now=now, limit=LIVE_REQUESTS)
+        for edge in around(span, whole):
+            total.add(look_at(workspace, edge, now=now, limit=LIVE_REQUESTS // 2))
+        span = whole
     counted = read_counted_days(workspace, span)
     for row in counted.values():
         total.add(_of_row(row))
@@ -120,7 +131,7 @@ def read_counted_days(workspace: Workspace, span: Span) -> dict[date, DailyWaste
 
 def look_at(
     workspace: Workspace,
-    span: Span,
+    span: Span | Stretch,
     *,
     now: datetime,
     limit: int | None = None,
@@ -150,7 +161,7 @@ def _responses(workspace: Workspace, start: datetime, end: datetime, only: Only 
     return narrowed(UsageRecord.objects.of(workspace).priced().between(start, end), only or {}).responses()
 
 
-def _newest(records: UsageRecordQuerySet, span: Span, limit: int | None) -> tuple[datetime, datetime, bool]:
+def _newest(records: UsageRecordQuerySet, span: Span | Stretch, limit: int | None) -> tuple[datetime, datetime, bool]:
     """The part of a span that holds no more than the newest `limit` records, and whether that is all of it."""
     times = records.order_by("-occurred_at", "-id").values_list("occurred_at", flat=True)
     older: datetime | None = times[limit : limit + 1].first() if limit is not None else None

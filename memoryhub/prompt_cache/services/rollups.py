@@ -1,11 +1,11 @@
-"""Daily sums in the workspace's own time zone, kept in the ledger's transaction."""
+"""Daily sums in the workspace's own time zone, and sums by quarter of an hour for all others, kept in the ledger's transaction."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,7 +16,7 @@ from memoryhub.common import errors
 from memoryhub.prompt_cache.domain.entries import EXCLUDED, PRICED
 from memoryhub.prompt_cache.models import DailyUsage, Dimension, LedgerState, UsageRecord
 from memoryhub.prompt_cache.models.ledger import HIGHEST_STORED_PICO
-from memoryhub.prompt_cache.queries.sums import days_with, resolve_span
+from memoryhub.prompt_cache.queries.sums import MinuteOf, days_with, quarter_of, resolve_span
 from memoryhub.prompt_cache.services.rows import upsert
 from memoryhub.workspaces.models import Workspace
 
@@ -59,6 +59,15 @@ def _zeros() -> list[int]:
     return [0] * len(SUMMED)
 
 
+def _add_to(found: dict[Any, list[int]], key: Any, amounts: Sequence[int]) -> None:
+    sums = found.get(key)
+    if sums is None:
+        found[key] = list(amounts)
+        return
+    for index, amount in enumerate(amounts):
+        sums[index] += amount
+
+
 @dataclass
 class RollUpChanges:
     """What a batch of ledger changes does to the daily sums; written once, at the end."""
@@ -66,6 +75,7 @@ class RollUpChanges:
     workspace: Workspace
     zone: ZoneInfo
     cells: dict[Cell, list[int]] = field(default_factory=dict)
+    quarters: dict[tuple[date, str], list[int]] = field(default_factory=dict)  # of priced rows
 
     @classmethod
     def of(cls, workspace: Workspace, state: LedgerState) -> RollUpChanges:
@@ -78,26 +88,20 @@ class RollUpChanges:
             return
         day = row["occurred_at"].astimezone(self.zone).date()
         key = (row["state"], day, row["model"], row["project"], row["agent"], row["user"], row["session"])
-        sums = self.cells.get(key)
-        if sums is None:
-            sums = self.cells[key] = _zeros()
-        sums[0] += sign * (row["part"] == 0)
-        sums[1] += sign * row["input_tokens"]
-        sums[2] += sign * row["cache_write_5m_tokens"]
-        sums[3] += sign * row["cache_write_1h_tokens"]
-        sums[4] += sign * row["cache_read_tokens"]
-        sums[5] += sign * row["output_tokens"]
-        sums[6] += sign * row["cost_pico"]
-        sums[7] += sign * row["nocache_pico"]
+        amounts = [row[name] * sign for name in SUMMED[1:]]
+        amounts.insert(0, sign * (row["part"] == 0))
+        _add_to(self.cells, key, amounts)
+        if row["state"] == PRICED:
+            _add_to(self.quarters, quarter_of(row["occurred_at"]), amounts)
 
     def sums(self) -> dict[tuple[str, date, str], list[int]]:
         """The changes by dimension, day and value."""
         found: dict[tuple[str, date, str], list[int]] = {}
         for cell, amounts in self.cells.items():
             for key in _keys(cell):
-                sums = found.setdefault(key, _zeros())
-                for index, amount in enumerate(amounts):
-                    sums[index] += amount
+                _add_to(found, key, amounts)
+        for (day, beginning), amounts in self.quarters.items():
+            _add_to(found, (Dimension.QUARTER.value, day, beginning), amounts)
         return found
 
     def write(self) -> None:
@@ -193,7 +197,12 @@ def _changes_of_records(workspace: Workspace, zone: ZoneInfo) -> RollUpChanges:
     records = UsageRecord.objects.of(workspace).exclude(state=EXCLUDED)
     sums = {"counted": Count("id", filter=Q(part=0)), **{f"sum_{name}": Sum(name) for name in SUMMED[1:]}}
     for day, start, end in days_with(records, span):
-        for row in records.between(start, end).values_list("state", *_GROUPED).annotate(**sums):
+        of_day = records.between(start, end)
+        for row in of_day.values_list("state", *_GROUPED).annotate(**sums):
             state, *names = row[: len(_GROUPED) + 1]
             changes.cells[state, day, *names] = list(row[len(_GROUPED) + 1 :])
+        minutes = of_day.filter(state=PRICED).annotate(minute=MinuteOf("occurred_at")).order_by()
+        for minute, *amounts in minutes.values_list("minute").annotate(**sums):
+            moment = datetime.fromisoformat(minute).replace(tzinfo=UTC)
+            _add_to(changes.quarters, quarter_of(moment), amounts)
     return changes

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 
 from memoryhub.common import clock
-from memoryhub.prompt_cache.models import DailyUsage, LedgerState, UsageRecord
+from memoryhub.prompt_cache.models import DailyUsage, Dimension, LedgerState, UsageRecord
 from memoryhub.prompt_cache.price_books import get_price_book
 from memoryhub.prompt_cache.services.findings import forget_findings
 from memoryhub.prompt_cache.services.repricing import reprice_in_steps
@@ -52,7 +53,9 @@ def forget_old_usage(*, workspace: Workspace, days: int) -> int:
     with transaction.atomic():
         state = lock_ledger(workspace)
         if state.time_zone == zone.key:
-            DailyUsage.objects.filter(workspace=workspace, day__lt=first_kept).delete()
+            quarters = Q(dimension=Dimension.QUARTER)
+            gone = ~quarters & Q(day__lt=first_kept) | quarters & Q(day__lt=oldest.astimezone(UTC).date())
+            DailyUsage.objects.filter(gone, workspace=workspace).delete()
             forget_findings(workspace=workspace, before=first_kept)
     return forgotten
 
