@@ -76,7 +76,7 @@ def report(request: MemberRequest) -> HttpResponse:
         time_zone=days.zone,
         sessions=group == "session",
         limit=GROUPS_SHOWN,
-    )
+    ).readable()
     compare = request.GET.get("compare") != "none"
     before = report_changes.groups_before(workspace, days, group, compare=compare and not summary.previous.is_empty)
     context = {"days": days, **_breakdown(request, summary, group, before)}

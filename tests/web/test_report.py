@@ -79,6 +79,22 @@ def test_a_day_without_requests_is_a_gap_in_the_hit_rate_and_not_a_zero(viewer: 
     assert rates[4] == pytest.approx(100 / 110)
 
 
+def test_a_year_is_shown_by_weeks_that_add_up_to_the_same(viewer: Client, workspace: Workspace) -> None:
+    for day in (1, 2, 9, 27):
+        make_usage(workspace, day)
+
+    page = _page(viewer, "?from=2025-11-29&to=2026-11-28")
+    drawn = _figure(page, "cost")["data"][1]
+
+    assert drawn["x"][0] == "2025-11-29"
+    assert drawn["x"][-1] == "2026-11-23"
+    assert len(drawn["x"]) == 53
+    assert [round(y, 2) for y in drawn["y"] if y] == [0.09, 0.09, 0.09, 0.09]
+    assert _figure(page, "saving")["data"][0]["y"][-1] == pytest.approx(4 * (0.46 - 0.09))
+    assert "Week from" in page
+    assert len(page) < 200_000
+
+
 def test_days_are_cut_in_the_zone_of_the_address(viewer: Client, workspace: Workspace) -> None:
     make_usage(workspace, 26)  # 20:00 UTC is the 27th in Shanghai
 

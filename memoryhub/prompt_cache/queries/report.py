@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -23,6 +23,9 @@ from memoryhub.prompt_cache.queries.sums import (
 )
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.services import check_time_zone
+
+
+MOST_DAYS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,9 @@ def _row_order(row: ReportRow) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class DayCosts:
-    """One day of the report page's charts. `cumulative_net_pico` adds up the net saving from the first day on."""
+    """One day of the report page's charts, or a week by its first day. `cumulative_net_pico` adds up the net saving from
+    the range's first day to the end of this one.
+    """
 
     day: date
     sums: Sums
@@ -98,7 +103,7 @@ class DayCosts:
 
 @dataclass(frozen=True, slots=True)
 class CostSummary:
-    """The report page: daily series without gaps, totals against the period before, and the largest groups."""
+    """The report page: a series without gaps, totals against the period before, and the largest groups."""
 
     first: date
     last: date
@@ -114,6 +119,22 @@ class CostSummary:
     unpriced: list[UnpricedModel] = field(default_factory=list)
     excluded_count: int = 0
     price_book_version: str = ""
+    by_week: bool = False  # `days` holds weeks, which begin on Monday and on the range's first day
+
+    def readable(self) -> CostSummary:
+        """The same with weeks in place of days where these are more than a chart or a table can show."""
+        return self if len(self.days) <= MOST_DAYS else replace(self, days=_weeks(self.days), by_week=True)
+
+
+def _weeks(days: Sequence[DayCosts]) -> list[DayCosts]:
+    weeks: list[DayCosts] = []
+    for point in days:
+        if not weeks or point.day.weekday() == 0:
+            weeks.append(DayCosts(point.day, Sums(), 0))
+        sums = weeks[-1].sums
+        sums.add(point.sums)
+        weeks[-1] = DayCosts(weeks[-1].day, sums, point.cumulative_net_pico)
+    return weeks
 
 
 def summarize_costs(

@@ -24,6 +24,11 @@ def _days(days: Sequence[DayCosts]) -> list[str]:
     return [point.day.isoformat() for point in days]
 
 
+def _step(summary: CostSummary) -> str:
+    """The heading over days or weeks."""
+    return _("Week from") if summary.by_week else _("Day")
+
+
 def cost_chart(summary: CostSummary) -> Chart:
     """Cost against what the same requests would have cost without the cache."""
     days, x = summary.days, _days(summary.days)
@@ -38,14 +43,18 @@ def cost_chart(summary: CostSummary) -> Chart:
             "data": [without, cost],
             "layout": {"xaxis": day_axis(), "yaxis": {"tickprefix": "$", "rangemode": "tozero"}},
         },
-        summary=_("Cost %(cost)s in total, %(nocache)s without cache; the dearest day was %(day)s.")
+        summary=(
+            _("Cost %(cost)s in total, %(nocache)s without cache; the dearest week began on %(day)s.")
+            if summary.by_week
+            else _("Cost %(cost)s in total, %(nocache)s without cache; the dearest day was %(day)s.")
+        )
         % {
             "cost": formats.usd(summary.totals.cost_usd),
             "nocache": formats.usd(summary.totals.nocache_usd),
             "day": _dearest_day(days),
         },
         definitions=define("cost", "nocache"),
-        columns=[_("Day"), _("Requests"), _("Cost"), _("Without cache"), _("Net saving")],
+        columns=[_step(summary), _("Requests"), _("Cost"), _("Without cache"), _("Net saving")],
         rows=[
             [
                 formats.day(p.day),
@@ -78,7 +87,7 @@ def saving_chart(summary: CostSummary) -> Chart:
         summary=_("Net saving of %(saving)s at the end of the range.")
         % {"saving": formats.usd(summary.totals.net_saving_usd)},
         definitions=define("net_saving"),
-        columns=[_("Day"), _("Net saving"), _("Added up")],
+        columns=[_step(summary), _("Net saving"), _("Added up")],
         rows=[
             [
                 formats.day(p.day),
@@ -107,7 +116,7 @@ def hit_rate_chart(summary: CostSummary) -> Chart:
         figure={"data": [trace], "layout": {"xaxis": day_axis(), "yaxis": axis, "showlegend": False}},
         summary=_("Hit rate of %(rate)s over the range.") % {"rate": formats.percent(summary.totals.hit_rate)},
         definitions=define("hit_rate"),
-        columns=[_("Day"), _("Hit rate (tokens)"), _("Cache read"), _("Prompt tokens")],
+        columns=[_step(summary), _("Hit rate (tokens)"), _("Cache read"), _("Prompt tokens")],
         rows=[
             [
                 formats.day(p.day),
@@ -151,7 +160,7 @@ def tokens_chart(summary: CostSummary) -> Chart:
             f"{labels[name]} {formats.tokens(getattr(summary.totals, name))}" for name, _c, _p in _TOKEN_KINDS
         ),
         definitions=define("tokens"),
-        columns=[_("Day"), *(labels[name] for name, _c, _p in _TOKEN_KINDS)],
+        columns=[_step(summary), *(labels[name] for name, _c, _p in _TOKEN_KINDS)],
         rows=[[formats.day(p.day), *(formats.tokens(getattr(p.sums, n)) for n, _c, _p in _TOKEN_KINDS)] for p in days]
         if summary.totals.tokens
         else [],
