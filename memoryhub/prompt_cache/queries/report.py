@@ -24,7 +24,6 @@ from memoryhub.prompt_cache.queries.sums import (
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.services import check_time_zone
 
-
 MOST_DAYS = 120
 
 
