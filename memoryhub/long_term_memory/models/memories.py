@@ -229,7 +229,7 @@ class Memory(models.Model):
 
     @property
     def document_key(self) -> int:
-        return self.scope_id << SCOPE_SHIFT | self.pk
+        return self.scope_id << SCOPE_SHIFT | self.id
 
 
 class MemoryOrigin(models.Model):

@@ -2,9 +2,10 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from functools import lru_cache
+from itertools import repeat
 
 from memoryhub.long_term_memory.domain import text
 from memoryhub.long_term_memory.models import MEMORY_MASK, SCOPE_SHIFT, Kind, Memory, MemoryState, SearchDocument, Trust
@@ -75,41 +76,49 @@ def build_document(
     own_words = text.words(memory.content) if words is None else words
     own = text.count_terms(own_words)
     subject = text.term_counts(memory.subject) if memory.subject else Counter[int]()
-    other: Counter[int] = Counter()
-    dates = _date_terms(memory.created_at.date())
-    length = own.total() + subject.total() + dates.total()
-    _add(other, dates, DATE_TENTHS)
+    dates, length = _date_terms(memory.created_at.date())
+    around = dict(dates)
+    length += sum(own.values()) + sum(subject.values())
     for texts, weights in ((before, BEFORE_TENTHS), (after, AFTER_TENTHS)):
         for neighbour, tenths in zip(texts, weights, strict=False):
             counts = text.term_counts(neighbour)
             length += counts.total()
-            _add(other, counts, tenths)
-    every = list(dict.fromkeys((*own, *subject, *other)))
-    in_text, in_subject, around = own.get, subject.get, other.get
-    packed = [n for term in every for n in (in_text(term, 0), in_subject(term, 0), around(term, 0))]
+            for term, count in counts.items():
+                around[term] = around.get(term, 0) + count * tenths
+    every = list(dict.fromkeys((*own, *subject, *around)))
     document: SearchDocument = light_row(
         SearchDocument,
-        key=document_key(memory.scope_id, memory.pk),
+        key=memory.document_key,
         workspace_id=memory.workspace_id,
         word_count=len(own_words),
         token_count=length,
         is_question=memory.content.rstrip().endswith(("?", "？")),
         has_context=bool(before or after),
         terms=array("I", every).tobytes(),
-        counts=bytes([n if n < 256 else 255 for n in packed]),
+        counts=_packed(every, own, subject, around),
         vector=vector,
     )
     return fill_facts(document, memory)
 
 
+def _packed(terms: Sequence[int], *columns: Mapping[int, int]) -> bytes:
+    """The counts of each term beside each other, as bytes; what is larger than a byte counts as much as one holds."""
+    packed = bytearray(len(terms) * len(columns))
+    for place, column in enumerate(columns):
+        if column:
+            counts = map(column.get, terms, repeat(0))
+            try:
+                packed[place :: len(columns)] = bytes(counts)
+            except ValueError:
+                packed[place :: len(columns)] = bytes([min(255, column.get(term, 0)) for term in terms])
+    return bytes(packed)
+
+
 @lru_cache(maxsize=2_048)
-def _date_terms(day: date) -> Counter[int]:
-    return text.term_counts(text.date_words(day))
-
-
-def _add(total: Counter[int], counts: Counter[int], weight: int) -> None:
-    for term, count in counts.items():
-        total[term] += count * weight
+def _date_terms(day: date) -> tuple[dict[int, int], int]:
+    """The terms of a day with their weight in tenths, and how many they are."""
+    counts = text.term_counts(text.date_words(day))
+    return {term: count * DATE_TENTHS for term, count in counts.items()}, counts.total()
 
 
 def index_tokens(document: SearchDocument) -> list[int]:

@@ -138,13 +138,15 @@ def _check(writer: Writer, draft: MemoryDraft, settings: GuardSettings, *, file_
         raise InvalidMemory(f"trust must be one of {', '.join(Trust.values)}.")
     cleaned: dict[str, Any] = {
         "scope": bind(draft.scope, writer),
-        "tags": check_tags(draft.tags),
         "importance": check_importance(draft.importance),
         "kind": check_kind(draft.kind),
         "subject": check_subject(draft.subject),
         "path": check_memory_path(draft.path) if draft.path is not None else None,
     }
     changed = {name: value for name, value in cleaned.items() if value != getattr(draft, name)}
+    tags = check_tags(draft.tags)
+    if list(tags) != list(draft.tags):
+        changed["tags"] = tags
     draft = replace(draft, **changed) if changed else draft
     return guarded(draft, settings, file_door=file_door)
 

@@ -249,7 +249,7 @@ def version_of(revision: Revision, writer: Writer, change_set: ChangeSet, now: d
     version: MemoryVersion = light_row(
         MemoryVersion,
         workspace_id=memory.workspace_id,
-        memory_id=memory.pk,
+        memory_id=memory.id,
         public_id=ids.new_id("memver"),
         number=memory.version,
         operation=revision.operation,
@@ -286,8 +286,8 @@ def tag_ids(workspace: Workspace, names: Iterable[str]) -> dict[str, int]:
 def write_tags(workspace: Workspace, revisions: Sequence[Revision]) -> None:
     """Add and remove exactly the tags that differ."""
     names = tag_ids(workspace, {name for revision in revisions for name in revision.tags ^ revision.old_tags})
-    added = [(r.memory.pk, names[name]) for r in revisions for name in sorted(r.tags - r.old_tags)]
-    removed = [(r.memory.pk, names[name]) for r in revisions for name in sorted(r.old_tags - r.tags)]
+    added = [(r.memory.id, names[name]) for r in revisions for name in sorted(r.tags - r.old_tags)]
+    removed = [(r.memory.id, names[name]) for r in revisions for name in sorted(r.old_tags - r.tags)]
     execute_many("INSERT INTO long_term_memory_memorytag (memory_id, tag_id) VALUES (%s, %s)", added)
     execute_many("DELETE FROM long_term_memory_memorytag WHERE memory_id = %s AND tag_id = %s", removed)
 
