@@ -92,6 +92,7 @@ def doctor(request: MemberRequest) -> HttpResponse:
         "kpis": _figures(workspace, start, end),
         "lost": lost_record_count(),
         "cards": [_card(card, request) for card in findings.list_advice(workspace, start, end)],
+        "advice_note": _advice_note(workspace, span),
         "causes": _causes(request, sum_misses_by_cause(workspace, span), cause),
         "rows": [_row(shown[miss.pk]) for miss in page.items if miss.pk in shown],
         "page": page,
@@ -223,6 +224,17 @@ def _figures(workspace: Workspace, start: datetime, end: datetime) -> list[Kpi]:
             _("where it said something: %(n)s") % {"n": formats.count(sums.compared)},
         ),
     ]
+
+
+def _advice_note(workspace: Workspace, span: Span) -> str:
+    """Say so where the range holds more misses than advice looks at."""
+    since = findings.advised_since(workspace, span.start, span.end)
+    if since == span.start:
+        return ""
+    return _("Made of the newest %(n)s misses, those since %(day)s.") % {
+        "n": formats.count(findings.LOOKED_AT),
+        "day": formats.day(since.astimezone(span.zone).date()),
+    }
 
 
 def _card(card: findings.AdviceCard, request: MemberRequest) -> Card:

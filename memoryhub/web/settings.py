@@ -18,6 +18,7 @@ from memoryhub.common import clock, errors
 from memoryhub.flows import members as members_flow
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.forms.workspace import SCOPE_LABELS, KeyForm, NewMemberForm, RoleForm, WorkspaceForm
+from memoryhub.web.paging import page_of
 from memoryhub.workspaces import queries, services
 from memoryhub.workspaces.models import ApiKey
 from memoryhub.workspaces.principals import ALL_SCOPES
@@ -153,9 +154,12 @@ def create_key(request: MemberRequest) -> HttpResponse:
 def _show_keys(
     request: MemberRequest, form: KeyForm, *, token: str = "", token_name: str = "", status: int = 200
 ) -> HttpResponse:
+    every = queries.list_api_keys(request.principal.workspace)
+    page = page_of(request, every, order=queries.KEYS_ORDER, path=reverse("settings_keys"))
     context = {
         "tabs": settings_tabs("settings_keys", request.principal.role),
-        "rows": [_key_row(key) for key in queries.list_api_keys(request.principal.workspace)],
+        "rows": [_key_row(key) for key in page.items],
+        "page": page,
         "form": form,
         "token": token,
         "token_name": token_name,
@@ -168,7 +172,7 @@ def _show_keys(
 def revoke_key(request: MemberRequest, key_id: int) -> HttpResponse:
     """Ask, then revoke."""
     principal = request.principal
-    key = next((key for key in queries.list_api_keys(principal.workspace) if key.pk == key_id), None)
+    key = queries.list_api_keys(principal.workspace).filter(pk=key_id).first()
     if key is None:
         raise errors.NotFound(_("There is no such key in this workspace."))
     if request.method == "GET":
@@ -227,7 +231,7 @@ def create_member(request: MemberRequest) -> HttpResponse:
 def change_member(request: MemberRequest, user_id: int) -> HttpResponse:
     """Change a member's role, or take them out with role empty."""
     principal = request.principal
-    membership = next((m for m in queries.list_members(principal.workspace) if m.user_id == user_id), None)
+    membership = queries.list_members(principal.workspace).filter(user_id=user_id).first()
     if membership is None:
         raise errors.NotFound(_("There is no such member in this workspace."))
     if request.POST.get("remove"):
@@ -255,13 +259,16 @@ def change_member(request: MemberRequest, user_id: int) -> HttpResponse:
 
 
 def _show_members(request: MemberRequest, form: NewMemberForm, status: int = 200) -> HttpResponse:
+    every = queries.list_members(request.principal.workspace)
+    page = page_of(request, every, order=queries.MEMBERS_ORDER, path=reverse("settings_members"))
     rows = [
         (membership, RoleForm(initial={"role": membership.role}, auto_id=f"role-{membership.user_id}"))
-        for membership in queries.list_members(request.principal.workspace)
+        for membership in page.items
     ]
     context = {
         "tabs": settings_tabs("settings_members", request.principal.role),
         "rows": rows,
+        "page": page,
         "form": form,
         "me": request.user,
     }

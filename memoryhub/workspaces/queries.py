@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import F, Max, Q
+from django.db.models import F, Max, Q, QuerySet
 
 from memoryhub.common import clock, errors
 from memoryhub.common.keyset import count_capped
@@ -32,14 +32,18 @@ def list_workspaces_of(user: User) -> list[Workspace]:
     return list(Workspace.objects.filter(memberships__user=user).order_by("name"))
 
 
-def list_members(workspace: Workspace) -> list[Membership]:
-    """Return the workspace's members with their users, by name."""
-    return list(Membership.objects.filter(workspace=workspace).select_related("user").order_by("user__username"))
+MEMBERS_ORDER = [("username", "asc"), ("id", "asc")]
+KEYS_ORDER = [("created_at", "desc"), ("id", "desc")]
 
 
-def list_api_keys(workspace: Workspace) -> list[ApiKey]:
-    """Return the workspace's keys, the newest first, revoked ones included."""
-    return list(ApiKey.objects.filter(workspace=workspace).order_by("-created_at", "-id"))
+def list_members(workspace: Workspace) -> QuerySet[Membership]:
+    """Return the workspace's members with their users, each with its `username`; cut them with MEMBERS_ORDER."""
+    return Membership.objects.filter(workspace=workspace).select_related("user").annotate(username=F("user__username"))
+
+
+def list_api_keys(workspace: Workspace) -> QuerySet[ApiKey]:
+    """Return the workspace's keys, revoked ones included; cut them with KEYS_ORDER, the newest first."""
+    return ApiKey.objects.filter(workspace=workspace)
 
 
 def list_agent_names(workspace: Workspace) -> list[str]:

@@ -13,9 +13,11 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memoryhub.common import clock
 from memoryhub.prompt_cache.domain.reports import UsageReport
 from memoryhub.prompt_cache.models import DailyUsage, LedgerState, UsageRecord
 from memoryhub.prompt_cache.queries import build_report
+from memoryhub.prompt_cache.queries.records import latest_record_at
 from memoryhub.prompt_cache.services.rollups import check_rollups, rebuild_rollups
 from memoryhub.prompt_cache.services.tending import tend_ledger
 from memoryhub.prompt_cache.services.usage import record_reports
@@ -119,12 +121,28 @@ def test_a_ledger_without_quarters_is_answered_from_its_records_and_summed_up_by
     migration = import_module("memoryhub.prompt_cache.migrations.0005_quarters")
     migration.ask_for_new_sums(apps, None)
 
+    assert check_rollups(workspace=workspace) == []
     meanwhile = build_report(workspace, time_zone="Asia/Kathmandu")
     tend_ledger(workspace=workspace)
 
     assert meanwhile.totals.requests == 3
     assert build_report(workspace, time_zone="Asia/Kathmandu").rows == meanwhile.rows
     assert check_rollups(workspace=workspace) == []
+
+
+def test_the_ledger_knows_when_something_new_came(workspace: Workspace, other_workspace: Workspace) -> None:
+    first, later = START, START + timedelta(hours=1)
+    with clock.frozen(first):
+        record_reports(workspace=workspace, reports=[one_report()])
+    with clock.frozen(later):
+        record_reports(workspace=workspace, reports=[one_report()])  # told again
+
+    assert latest_record_at(workspace) == first
+    assert latest_record_at(other_workspace) is None
+
+    LedgerState.objects.update(last_arrival_at=None)
+    import_module("memoryhub.prompt_cache.migrations.0006_last_arrival").note_arrivals(apps, None)
+    assert latest_record_at(workspace) == first
 
 
 def test_a_tampered_sum_is_found_and_mended(workspace: Workspace) -> None:

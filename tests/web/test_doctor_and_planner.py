@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from memoryhub.common import clock
+from memoryhub.prompt_cache.queries import findings
 from memoryhub.prompt_cache.services.spool import count_loss, spool_folder
 from tests.prompt_cache.rules.cases import MARK, make_body, next_turn, text
 
@@ -49,6 +50,20 @@ def test_the_doctor_shows_misses_advice_and_causes(viewer: Client, api: Any) -> 
     assert "tools[0]" in page
     assert "Sort the tools before sending" in page
     assert "$0.77" in page  # 4 misses of 40,000 (1.25 - 0.05) 4
+
+
+def test_of_very_many_misses_advice_looks_at_the_newest_and_says_so(
+    viewer: Client, api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(api)
+    every = viewer.get("/doctor").context
+    monkeypatch.setattr(findings, "LOOKED_AT", 1)
+    newest = viewer.get("/doctor").context
+
+    assert every["advice_note"] == ""
+    assert "newest 1 misses" in newest["advice_note"]
+    assert len(newest["cards"]) == 1 < len(every["cards"])
+    assert newest["causes"] == every["causes"]
 
 
 def test_the_address_narrows_and_orders(viewer: Client, api: Any) -> None:

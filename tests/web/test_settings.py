@@ -7,7 +7,9 @@ from django.test import Client
 
 from memoryhub.audit.models import AuditEvent
 from memoryhub.workspaces.models import ApiKey, Membership, User, Workspace
+from memoryhub.workspaces.services import create_api_key
 from tests.conftest import ApiClient
+from tests.factories import make_user
 
 NEW_KEY = {"name": "reviewer", "scopes": ["memories:read"], "expires": "30"}
 
@@ -60,6 +62,35 @@ def test_a_key_of_another_workspace_can_not_be_revoked(admin: Client, stranger: 
     admin.post("/settings/keys/new", NEW_KEY)
 
     assert stranger.post(f"/settings/keys/{ApiKey.objects.get().pk}/revoke").status_code == 404
+
+
+def test_many_keys_come_in_pages_also_behind_a_new_one(admin: Client, workspace: Workspace) -> None:
+    for number in range(60):
+        create_api_key(workspace=workspace, name=f"key-{number}", scopes=["memories:read"])
+    first = admin.get("/settings/keys").content.decode()
+    following = re.search(r'href="(/settings/keys\?cursor=[^"]+)"', first)
+    assert following
+    second = admin.get(following[1]).content.decode()
+    made = admin.post("/settings/keys/new", {**NEW_KEY, "name": "newest"}).content.decode()
+
+    shown = [set(re.findall(r">(key-\d+)<", page)) for page in (first, second)]
+    assert [len(names) for names in shown] == [50, 10]
+    assert not shown[0] & shown[1]
+    assert re.search(r'href="/settings/keys\?cursor=', made)
+
+
+def test_many_members_come_in_pages_by_name(admin: Client, workspace: Workspace) -> None:
+    for number in range(60):
+        make_user(f"person-{number:02}", workspace=workspace)
+    names: list[str] = []
+    url: str | None = "/settings/members"
+    while url:
+        page = admin.get(url).content.decode()
+        names += re.findall(r">(person-\d+)-of", page)
+        found = re.search(r'href="(/settings/members\?cursor=[^"]+)"', page)
+        url = found[1] if found else None
+
+    assert list(dict.fromkeys(names)) == [f"person-{number:02}" for number in range(60)]
 
 
 def test_a_new_person_needs_a_good_first_password(admin: Client, workspace: Workspace) -> None:

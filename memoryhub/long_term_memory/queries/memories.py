@@ -38,6 +38,7 @@ ORDERS: dict[str, list[tuple[str, str]]] = {
 }
 NEVER_RECALLED_DAYS = 90
 
+MOST_LINKS = 100_000  # of a tag, counted to see which of several is rarer
 FEW = 5_000  # memories that are sorted rather than walked in the workspace's order
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
@@ -116,6 +117,7 @@ def filter_memories(workspace: Workspace, wanted: MemoryFilter) -> MemoryQuerySe
     if choices and wanted.scope:  # an index over the scope holds the ids to look at
         rows = _with_each(rows, workspace, choices, of="pk")
     elif choices:  # met among the links of tags alone, which are small, before any memory is looked at
+        choices = _rarest_first(workspace, choices)
         links = _with_each(_links(workspace, choices[0]), workspace, choices[1:], of="memory_id")
         rows = rows.filter(pk__in=links.values("memory_id"))
     rows = _with_created(rows, wanted, unled=bool(wanted.tags or wanted.scope or wanted.session))
@@ -218,6 +220,13 @@ def _unled(rows: MemoryQuerySet, name: str, lookup: str, value: Any) -> MemoryQu
 def _links(workspace: Workspace, names: Sequence[str]) -> QuerySet[MemoryTag]:
     found = list(Tag.objects.filter(workspace=workspace, name__in=names).values_list("id", flat=True))
     return MemoryTag.objects.filter(tag_id__in=found)
+
+
+def _rarest_first(workspace: Workspace, choices: list[Sequence[str]]) -> list[Sequence[str]]:
+    """Lists of tags, those that fewest memories have before the others: each of their links is looked up among the rest."""
+    if len(choices) < 2:
+        return choices
+    return sorted(choices, key=lambda names: _links(workspace, names)[:MOST_LINKS].count())
 
 
 def _with_each(rows: Rows, workspace: Workspace, choices: Iterable[Sequence[str]], *, of: str) -> Rows:

@@ -190,10 +190,11 @@ class DailyUsage(models.Model):
 
 
 class LedgerState(models.Model):
-    """One row per workspace: the zone its roll-ups are kept in. Writers of the ledger lock it."""
+    """One row per workspace: the zone its roll-ups are kept in, and when usage last came. Writers of the ledger lock it."""
 
     workspace = models.OneToOneField(Workspace, on_delete=models.CASCADE, primary_key=True, related_name="ledger_state")
     time_zone = models.CharField(max_length=64)
+    last_arrival_at = models.DateTimeField(null=True)  # of a record that was not there before
 
     def __str__(self) -> str:
         return f"ledger of {self.workspace_id} in {self.time_zone}"

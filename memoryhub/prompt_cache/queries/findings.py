@@ -16,6 +16,7 @@ from memoryhub.workspaces.models import Workspace
 NO_CHANGE = "no_change"  # neither side, or one of them, saw a difference
 NO_BODIES = "no_bodies"  # we had no two requests to compare, so we said nothing of a difference
 MOST_GROUPS = 5_000
+LOOKED_AT = 20_000  # misses that advice is made of: the newest of a range
 _POSITION = re.compile(r"\[\d+\]")
 
 
@@ -81,10 +82,17 @@ def summarize_diagnoses(workspace: Workspace, start: datetime, end: datetime) ->
     return Diagnosed(**{name: value or 0 for name, value in sums.items()})
 
 
+def advised_since(workspace: Workspace, start: datetime, end: datetime) -> datetime:
+    """From when on advice looks at misses: from the start, or at the newest LOOKED_AT of the range where there are more."""
+    newest = list_misses(workspace, start, end).order_by("-occurred_at").values_list("occurred_at", flat=True)
+    oldest: datetime | None = newest[LOOKED_AT - 1 : LOOKED_AT].first()
+    return oldest or start
+
+
 def list_advice(workspace: Workspace, start: datetime, end: datetime, *, limit: int = 6) -> list[AdviceCard]:
     """What would save the most: misses with the same cause at the same place, joined into one card."""
     rows = (
-        list_misses(workspace, start, end)
+        list_misses(workspace, advised_since(workspace, start, end), end)
         .values_list("cause", "detail", "kind", "path", "fix")
         .annotate(
             misses=Count("*"),

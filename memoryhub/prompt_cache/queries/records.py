@@ -11,7 +11,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from memoryhub.common import errors
 from memoryhub.prompt_cache.domain import money
 from memoryhub.prompt_cache.domain.pricing import Modifiers, PriceBook
-from memoryhub.prompt_cache.models import DailyUsage, Dimension, RecordState, UsageRecord
+from memoryhub.prompt_cache.models import DailyUsage, Dimension, LedgerState, RecordState, UsageRecord
 from memoryhub.prompt_cache.price_books import get_price_book
 from memoryhub.prompt_cache.queries.sums import Only, Span, UnpricedModel, narrowed
 from memoryhub.workspaces.models import Workspace
@@ -97,7 +97,7 @@ def find_last_request(workspace: Workspace, *, session: str, until: datetime | N
 
 def latest_record_at(workspace: Workspace) -> datetime | None:
     """When usage last arrived: "sent something? yes, three seconds ago"."""
-    return UsageRecord.objects.of(workspace).order_by("-id").values_list("created_at", flat=True).first()
+    return LedgerState.objects.filter(workspace=workspace).values_list("last_arrival_at", flat=True).first()
 
 
 def list_unpriced_models(workspace: Workspace) -> list[UnpricedModel]:

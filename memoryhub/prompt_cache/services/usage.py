@@ -88,6 +88,9 @@ def record_usage(*, workspace: Workspace, sightings: Iterable[Sighting]) -> Reco
         changes = RollUpChanges.of(workspace, state)
         result = _record(workspace, seen, changes)
         changes.write()
+        if result.count("created"):
+            state.last_arrival_at = clock.now()
+            state.save(update_fields=["last_arrival_at"])
         if state.time_zone != workspace.time_zone:
             _ask_for_tending(workspace, state)
     return result
