@@ -1,7 +1,6 @@
-"""Fast writes of many rows: one prepared statement for all of them, on both databases, inside the caller's transaction.
+"""Fast writes of many rows, on both databases, inside the caller's transaction.
 
-Django's `bulk_create` and `bulk_update` build one large statement per few rows on SQLite, whose limit is 999 values;
-a prepared statement run many times is several times faster there, and psycopg sends it as a pipeline.
+Django's `bulk_create` and `bulk_update` make an object's worth of work of every row; these take rows as they are.
 """
 
 import json
@@ -16,6 +15,7 @@ import orjson
 from django.db import connection, models
 from django.db.models.base import ModelState
 
+from memoryhub.common.many_rows import insert_many
 from memoryhub.long_term_memory.models import Memory
 
 PAIRS = 450  # in one statement: below the smallest limit of parameters that SQLite is built with
@@ -158,11 +158,7 @@ def insert_rows(rows: Sequence[Any]) -> None:
         for row, pk in zip(missing, reserve_ids(model, len(missing)), strict=True):
             setattr(row, key.attname, pk)
     plan = _plan(model, (), connection.vendor)
-    quote = connection.ops.quote_name
-    names = ", ".join(map(quote, plan.columns))
-    holes = ", ".join(["%s"] * len(plan.columns))
-    table = quote(model._meta.db_table)
-    execute_many(f"INSERT INTO {table} ({names}) VALUES ({holes})", plan.tuples(rows))  # noqa: S608
+    insert_many(model._meta.db_table, plan.columns, plan.tuples(rows))
     for row in () if light else rows:
         row._state.adding = False
         row._state.db = "default"

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import connection
 
+from memoryhub.common.many_rows import insert_many
 from memoryhub.long_term_memory.search.base import Where
 
 TABLE = "long_term_memory_terms"
@@ -17,11 +18,7 @@ def _text(tokens: Sequence[int]) -> str:
 
 class SqliteTermIndex:
     def add(self, rows: Sequence[tuple[int, Sequence[int]]]) -> None:
-        with connection.cursor() as cursor:
-            cursor.executemany(
-                f"INSERT INTO {TABLE} (rowid, tokens) VALUES (%s, %s)",  # noqa: S608
-                [(key, _text(tokens)) for key, tokens in rows],
-            )
+        insert_many(TABLE, ("rowid", "tokens"), [(key, _text(tokens)) for key, tokens in rows])
 
     def remove(self, rows: Sequence[tuple[int, Sequence[int]]]) -> None:
         with connection.cursor() as cursor:

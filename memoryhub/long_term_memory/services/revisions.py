@@ -13,6 +13,7 @@ from django.db import connection
 from memoryhub.audit.models import ChangeSet
 from memoryhub.audit.services import open_change_set
 from memoryhub.common import ids
+from memoryhub.common.many_rows import insert_many
 from memoryhub.common.plain_query import PlainQuery
 from memoryhub.long_term_memory.domain import duplicates
 from memoryhub.long_term_memory.domain.decay import Curve, DecayPolicy, PolicyBook, draw_curve
@@ -288,7 +289,7 @@ def write_tags(workspace: Workspace, revisions: Sequence[Revision]) -> None:
     names = tag_ids(workspace, {name for revision in revisions for name in revision.tags ^ revision.old_tags})
     added = [(r.memory.id, names[name]) for r in revisions for name in sorted(r.tags - r.old_tags)]
     removed = [(r.memory.id, names[name]) for r in revisions for name in sorted(r.old_tags - r.tags)]
-    execute_many("INSERT INTO long_term_memory_memorytag (memory_id, tag_id) VALUES (%s, %s)", added)
+    insert_many(MemoryTag._meta.db_table, ("memory_id", "tag_id"), added)
     execute_many("DELETE FROM long_term_memory_memorytag WHERE memory_id = %s AND tag_id = %s", removed)
 
 

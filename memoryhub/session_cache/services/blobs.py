@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import connection
 
+from memoryhub.common.many_rows import insert_many
 from memoryhub.session_cache.models import Blob
 from memoryhub.workspaces.models import Workspace
 
@@ -84,11 +85,6 @@ def packed(data: bytes) -> tuple[int, bytes]:
 def insert_rows(
     model: Any, columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]], *, ignore_conflicts: bool = False
 ) -> None:
-    """Insert many rows by one prepared statement: several times as fast as one object each."""
-    quote = connection.ops.quote_name
-    names = ", ".join(quote(name) for name in columns)
-    marks = ", ".join(["%s"] * len(columns))
-    tail = " ON CONFLICT DO NOTHING" if ignore_conflicts else ""
-    table = quote(model._meta.db_table)
-    with connection.cursor() as cursor:
-        cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks}){tail}", list(rows))  # noqa: S608
+    """Insert many rows as tuples: several times as fast as one object each."""
+    tail = "ON CONFLICT DO NOTHING" if ignore_conflicts else ""
+    insert_many(model._meta.db_table, columns, list(rows), tail=tail)
