@@ -164,10 +164,19 @@ def insert_rows(rows: Sequence[Any]) -> None:
         row._state.db = "default"
 
 
+def asked_for(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[str, list[Any]]:
+    """The beginning of a statement that knows some rows of values as the table `asked`, with these values.
+
+    Joined first, each of them is one seek of an index; a list of values per column would be every combination of theirs.
+    """
+    row = f"({', '.join(['%s'] * len(columns))})"
+    values = [value for one in rows for value in one]
+    return f"WITH asked({', '.join(columns)}) AS (VALUES {', '.join([row] * len(rows))})", values
+
+
 def find_in_scopes(pairs: Collection[tuple[int, str]], column: str, condition: str = "") -> list[int]:
     """Return the ids of the memories that have one of these (scope id, value) pairs; each pair is one seek of an index.
 
-    Two lists of values instead, `scope IN (...) AND value IN (...)`, would be as many seeks as one list times the other.
     `condition` is the SQL condition of a partial index over both, with `m.` before its columns.
     """
     if not pairs:
@@ -177,12 +186,11 @@ def find_in_scopes(pairs: Collection[tuple[int, str]], column: str, condition: s
     wanted, found = list(pairs), []
     with connection.cursor() as cursor:
         for start in range(0, len(wanted), PAIRS):
-            part = wanted[start : start + PAIRS]
-            holes = ", ".join(["(%s, %s)"] * len(part))
+            asked, values = asked_for(("scope", "value"), wanted[start : start + PAIRS])
             cursor.execute(
-                f"WITH asked(scope, value) AS (VALUES {holes}) SELECT m.id FROM asked CROSS JOIN {table} m"  # noqa: S608
+                f"{asked} SELECT m.id FROM asked CROSS JOIN {table} m"  # noqa: S608
                 f" WHERE {where}m.scope_id = asked.scope AND m.{column} = asked.value",
-                [value for pair in part for value in pair],
+                values,
             )
             found += [pk for (pk,) in cursor.fetchall()]
     return found

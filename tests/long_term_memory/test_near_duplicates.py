@@ -67,6 +67,26 @@ def test_keys_of_before_are_made_anew(api):
 
     assert Memory.objects.get(public_id=older).dedupe_key == right
     assert len(right) == 64
+
+
+def test_two_that_say_the_same_do_not_stop_the_upgrade(api):
+    first, second = store(api, OLD), store(api, "Something else")
+    Memory.objects.filter(public_id=first).update(dedupe_key="0" * 64)
+    Memory.objects.filter(public_id=second).update(dedupe_key="1" * 64, content=OLD)
+    migration = import_module("memoryhub.long_term_memory.migrations.0006_sketches_in_keys")
+    migration.rewrite_keys(apps, SimpleNamespace(connection=connection))
+
+    keys = dict(Memory.objects.values_list("public_id", "dedupe_key"))
+    assert keys[first] not in (keys[second], "0" * 64)
+    assert keys[second] == "1" * 64
+
+
+def test_a_scope_of_before_finds_near_duplicates_again(api):
+    older = store(api, OLD)
+    Memory.objects.update(dedupe_key="0" * 64)
+    migration = import_module("memoryhub.long_term_memory.migrations.0006_sketches_in_keys")
+    migration.rewrite_keys(apps, SimpleNamespace(connection=connection))
+
     assert pairs() == []
     newer = store(api, NEW)
     assert pairs() == [(newer, older)]

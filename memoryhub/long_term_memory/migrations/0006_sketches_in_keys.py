@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db import migrations
+from django.db import IntegrityError, migrations, transaction
 
 from memoryhub.long_term_memory.domain.duplicates import dedupe_key
 
@@ -15,12 +15,20 @@ def rewrite_keys(apps: Any, schema_editor: Any) -> None:
     names = ("id", "content", "valid_from", "valid_until", "subject")
     last = 0
     while rows := list(keyed.filter(id__gt=last).values_list(*names)[:CHUNK]):
-        with schema_editor.connection.cursor() as cursor:
-            cursor.executemany(
-                "UPDATE long_term_memory_memory SET dedupe_key = %s WHERE id = %s",
-                [(dedupe_key(content, start, end, subject), pk) for pk, content, start, end, subject in rows],
-            )
+        keys = [(dedupe_key(content, start, end, subject), pk) for pk, content, start, end, subject in rows]
+        if not _write(schema_editor.connection, keys):
+            for key in keys:  # two of them say the same: the later one keeps its old key
+                _write(schema_editor.connection, [key])
         last = rows[-1][0]
+
+
+def _write(connection: Any, keys: list[tuple[str, int]]) -> bool:
+    try:
+        with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+            cursor.executemany("UPDATE long_term_memory_memory SET dedupe_key = %s WHERE id = %s", keys)
+    except IntegrityError:
+        return False
+    return True
 
 
 class Migration(migrations.Migration):

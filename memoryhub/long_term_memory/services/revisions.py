@@ -32,7 +32,14 @@ from memoryhub.long_term_memory.models import (
     Tag,
 )
 from memoryhub.long_term_memory.queries.policy import facts_of_curve, get_policy_book
-from memoryhub.long_term_memory.rows import execute_many, insert_rows, light_row, new_instance, update_memories
+from memoryhub.long_term_memory.rows import (
+    asked_for,
+    execute_many,
+    insert_rows,
+    light_row,
+    new_instance,
+    update_memories,
+)
 from memoryhub.long_term_memory.search import documents, embedders
 from memoryhub.long_term_memory.search.index import term_index
 from memoryhub.long_term_memory.services.clashes import find_text_twins
@@ -373,16 +380,16 @@ def find_scopes(workspace: Workspace, wanted: Collection[ScopeNames]) -> dict[Sc
 
 
 def _load_scopes(workspace: Workspace, wanted: Sequence[ScopeNames]) -> dict[ScopeNames, Scope]:
-    """Each name is one seek of the index; three lists of values would be every combination of theirs."""
+    """Each name is one seek of the index."""
     if not wanted:
         return {}
-    holes = ", ".join(["(%s, %s, %s)"] * len(wanted))
+    asked, values = asked_for(("agent", "person", "project"), [tuple(_columns(names).values()) for names in wanted])
     with connection.cursor() as cursor:
         cursor.execute(
-            f'WITH asked(agent, person, project) AS (VALUES {holes}) SELECT s.id, s.agent, s."user", s.project'  # noqa: S608
+            f'{asked} SELECT s.id, s.agent, s."user", s.project'  # noqa: S608
             f" FROM asked CROSS JOIN {Scope._meta.db_table} s WHERE s.workspace_id = %s"
             ' AND s.agent = asked.agent AND s."user" = asked.person AND s.project = asked.project',
-            [*(part for names in wanted for part in _columns(names).values()), workspace.pk],
+            [*values, workspace.pk],
         )
         rows = cursor.fetchall()
     found = {}

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from operator import add
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -61,11 +62,7 @@ def _zeros() -> list[int]:
 
 def _add_to(found: dict[Any, list[int]], key: Any, amounts: Sequence[int]) -> None:
     sums = found.get(key)
-    if sums is None:
-        found[key] = list(amounts)
-        return
-    for index, amount in enumerate(amounts):
-        sums[index] += amount
+    found[key] = list(amounts) if sums is None else list(map(add, sums, amounts))
 
 
 @dataclass
