@@ -92,6 +92,8 @@ def test_a_year_is_shown_by_weeks_that_add_up_to_the_same(viewer: Client, worksp
     assert [round(y, 2) for y in drawn["y"] if y] == [0.09, 0.09, 0.09, 0.09]
     assert _figure(page, "saving")["data"][0]["y"][-1] == pytest.approx(4 * (0.46 - 0.09))
     assert "Week from" in page
+    assert "· by week ·" in page
+    assert "by week" not in _page(viewer, "?range=90d")
     assert len(page) < 200_000
 
 
