@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from memoryhub.prompt_cache.queries.prices import price_book_version
 from memoryhub.prompt_cache.queries.sums import (
     Only,
+    Read,
     Span,
     Sums,
     UnpricedModel,
@@ -155,7 +156,9 @@ def summarize_costs(
     zone = _zone(workspace, time_zone)
     span = Span(first, last, zone)
     by_day = sum_usage(workspace, span, ["day"], only)
-    groups = {name: _largest(workspace, span, name, limit, only) for name in ("model", "project", "agent", "user")}
+    names = ("model", "project", "agent", "user", *(["session"] if sessions else []))
+    read: Read = {}
+    groups = {name: _largest(workspace, span, name, limit, only, read) for name in names}
     return CostSummary(
         first=first,
         last=last,
@@ -167,15 +170,17 @@ def summarize_costs(
         by_project=groups["project"],
         by_agent=groups["agent"],
         by_user=groups["user"],
-        by_session=_largest(workspace, span, "session", limit, only) if sessions else [],
+        by_session=groups.get("session", []),
         unpriced=sum_unpriced(workspace, span, only),
         excluded_count=count_excluded(workspace, span, only),
         price_book_version=price_book_version(workspace),
     )
 
 
-def _largest(workspace: Workspace, span: Span, name: str, limit: int, only: Only | None) -> list[tuple[str, Sums]]:
-    found = sum_usage(workspace, span, [name], only)
+def _largest(
+    workspace: Workspace, span: Span, name: str, limit: int, only: Only | None, read: Read
+) -> list[tuple[str, Sums]]:
+    found = sum_usage(workspace, span, [name], only, read=read)
     ranked = sorted(found.items(), key=lambda item: (-item[1].cost_pico, item[0]))
     return [(key[0], sums) for key, sums in ranked[:limit]]
 

@@ -21,7 +21,8 @@ from memoryhub.workspaces.models import Workspace
 
 GROUPS = ("day", "project", "model", "agent", "user", "session")
 Only = Mapping[str, str]  # dimension -> the one value wanted
-_ROLLED_UP = {"project", "model", "agent", "user", "session"}
+_NAMES = ("project", "model", "agent", "user", "session")
+_ROLLED_UP = set(_NAMES)
 _TOKENS = ("input_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "cache_read_tokens", "output_tokens")
 _SUMMED = ("requests", *_TOKENS, "cost_pico", "nocache_pico")
 
@@ -130,6 +131,9 @@ class Stretch:
     zone: ZoneInfo
 
 
+Read = dict[tuple[Stretch, tuple[str, ...]], list[tuple[Any, ...]]]  # sums by names, of the hours around whole days
+
+
 def around(span: Span, whole: Span) -> list[Stretch]:
     """What a span holds before and behind the whole days of another zone inside it; less than a day each."""
     ends = ((span.start, whole.start), (whole.end, span.end))
@@ -183,11 +187,12 @@ def check_groups(group_by: Sequence[str]) -> None:
 
 
 def sum_usage(
-    workspace: Workspace, span: Span, group_by: Sequence[str], only: Only | None = None
+    workspace: Workspace, span: Span, group_by: Sequence[str], only: Only | None = None, *, read: Read | None = None
 ) -> dict[tuple[Any, ...], Sums]:
     """Priced usage by group, keyed by the values in the order of `group_by` (days as dates).
 
-    `only` narrows it to one project, model, agent, user or session.
+    `only` narrows it to one project, model, agent, user or session. Who asks for several groups of the same span gives
+    each call the same `read`, an empty dict: what had to be read from the records is read once.
     """
     check_groups(group_by)
     others = [name for name in group_by if name != "day"]
@@ -198,7 +203,7 @@ def sum_usage(
     if zone and not others and (days := _from_quarters(workspace, span)) is not None:
         return days
     if zone and "day" not in group_by and (whole := whole_days(span, ZoneInfo(zone))):
-        return _from_rollups_and_edges(workspace, span, whole, others)
+        return _from_rollups_and_edges(workspace, span, whole, others, {} if read is None else read)
     return _from_records(workspace, span, group_by, others, only or {})
 
 
@@ -252,14 +257,22 @@ def whole_days(span: Span, zone: ZoneInfo) -> Span | None:
 
 
 def _from_rollups_and_edges(
-    workspace: Workspace, span: Span, whole: Span, others: list[str]
+    workspace: Workspace, span: Span, whole: Span, others: list[str], read: Read
 ) -> dict[tuple[Any, ...], Sums]:
     """What doesn't ask for days: the roll-ups of the days inside, and the records of the hours before and behind them."""
     groups = _from_rollups(workspace, whole, others, others)
-    records = UsageRecord.objects.of(workspace).priced()
+    names = _NAMES if "session" in others else _NAMES[:-1]  # sessions are many: only who asks for them reads them
+    places = [names.index(name) for name in others]
+    found: dict[tuple[Any, ...], list[int]] = {}
     for edge in around(span, whole):
-        for row in records.between(edge.start, edge.end).values_list(*others).annotate(**_aggregates()):
-            _add(groups, tuple(row[: len(others)]), Sums(*(amount or 0 for amount in row[len(others) :])))
+        if (edge, names) not in read:
+            records = UsageRecord.objects.of(workspace).priced().between(edge.start, edge.end)
+            read[edge, names] = list(records.values_list(*names).annotate(**_aggregates()))
+        for row in read[edge, names]:
+            key, sums = tuple(row[place] for place in places), [amount or 0 for amount in row[len(names) :]]
+            found[key] = list(map(add, found[key], sums)) if key in found else sums
+    for key, sums in found.items():
+        _add(groups, key, Sums(*sums))
     return _without_empty(groups)
 
 

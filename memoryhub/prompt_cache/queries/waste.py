@@ -7,7 +7,7 @@ more than LIVE_REQUESTS are looked at, so that a page takes the same time howeve
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -33,7 +33,7 @@ from memoryhub.prompt_cache.price_books import get_price_book
 from memoryhub.prompt_cache.queries.sums import Only, Span, Stretch, around, narrowed, rollup_zone, whole_days
 from memoryhub.workspaces.models import Workspace
 
-LIVE_REQUESTS = 5_000  # the newest of those that are in no day's sums yet
+LIVE_REQUESTS = 2_000  # the newest of those that are in no day's sums yet
 
 
 @dataclass(slots=True)
@@ -207,7 +207,11 @@ _FIELDS = (
 
 
 def _not_wholly_read(records: UsageRecordQuerySet) -> Iterable[dict[str, Any]]:
-    """Requests after which the next of the same chain and model read less than there was. The database leaves out the others."""
+    """Requests that wrote, after which the next of the same chain and model read less than there was.
+
+    The database leaves out the others. What they wrote is asked for beside what was read next: alone it would be asked
+    before, and a next request that wrote nothing would be none.
+    """
     following_request: dict[str, Any] = {
         "partition_by": [F("chain"), F("model")],
         "order_by": [F("occurred_at").asc(), F("id").asc()],
@@ -217,12 +221,9 @@ def _not_wholly_read(records: UsageRecordQuerySet) -> Iterable[dict[str, Any]]:
         next_read=Window(Lead("cache_read_tokens"), **following_request),
     )
     there = F("cache_read_tokens") + F("cache_write_5m_tokens") + F("cache_write_1h_tokens")
-    rows = rows.filter(Q(next_read=None) | Q(next_read__lt=there))
-    return _written(rows.values(*_FIELDS, "begun_at", "next_read").iterator(chunk_size=5_000))
-
-
-def _written(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    return (row for row in rows if row["cache_write_5m_tokens"] or row["cache_write_1h_tokens"])
+    wrote = Q(cache_write_5m_tokens__gt=0) | Q(cache_write_1h_tokens__gt=0)
+    rows = rows.filter(Q(wrote, next_read=None) | Q(wrote, next_read__lt=there))
+    return rows.values(*_FIELDS, "begun_at", "next_read").iterator(chunk_size=5_000)
 
 
 def _step(row: dict[str, Any]) -> ChainStep:
