@@ -1,5 +1,6 @@
 """Two ways in: browsers pass the middleware of pages; a program with a key goes straight to its view."""
 
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -13,6 +14,7 @@ from memoryhub.middleware import GetResponse
 
 PROGRAM_PATHS = ("/api/", "/anthropic/", "/mcp", "/healthz", "/readyz", "/metrics")
 _PAGES_BELOW = ("/api/v1/docs",)  # the API's own page about itself
+MOST_UNREAD = 256 * 1024  # bytes; of a longer body the connection is worth less than the reading
 PROGRAM_HEADERS = (  # an answer for a program shows nothing in a browser
     ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
     ("X-Content-Type-Options", "nosniff"),
@@ -25,6 +27,19 @@ def is_for_program(request: HttpRequest) -> bool:
     if not path.startswith(PROGRAM_PATHS) or path.startswith(_PAGES_BELOW):
         return False
     return "HTTP_AUTHORIZATION" in request.META or settings.SESSION_COOKIE_NAME not in request.COOKIES
+
+
+def read_what_is_left(request: HttpRequest) -> None:
+    """Read a short body that nobody asked for: an answer may be clear without it (no key, an archived store).
+
+    The server closes a connection whose request was not read to its end, and the client's next request on it would get
+    no answer, or this one's answer would be lost.
+    """
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    unread = not getattr(request, "_read_started", True)
+    if unread and length.isdigit() and 0 < int(length) <= MOST_UNREAD:
+        with suppress(OSError):  # the client is gone
+            request.read(int(length))
 
 
 class DoorMiddleware:
@@ -50,11 +65,14 @@ class DoorMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not is_for_program(request):
             try:
-                return self._page(request)
+                page = self._page(request)
             finally:
                 translation.deactivate()  # this thread's next request may be a program's
+            read_what_is_left(request)
+            return page
         request.get_host()  # raises for a name that is not ours
         response = self._program(request)
+        read_what_is_left(request)
         if isinstance(response, HttpResponse) and "Content-Length" not in response:
             response["Content-Length"] = str(len(response.content))
         for name, value in PROGRAM_HEADERS:

@@ -5,7 +5,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
 
-from memoryhub.doors import DoorMiddleware, is_for_program
+from memoryhub.doors import MOST_UNREAD, DoorMiddleware, is_for_program, read_what_is_left
 from tests.conftest import ApiClient
 
 
@@ -93,3 +93,27 @@ def test_a_middleware_that_pages_would_not_fully_run_is_refused(settings):
 
     with pytest.raises(ImproperlyConfigured, match="Nosy"):
         DoorMiddleware(lambda request: HttpResponse())
+
+
+def test_a_body_that_nobody_asked_for_is_read_all_the_same():
+    request = RequestFactory().post("/api/v1/memories", b"x" * 10_000, content_type="application/json")
+
+    DoorMiddleware(lambda request: HttpResponse("no", status=403))(request)
+
+    assert request._stream.read() == b""
+
+
+def test_a_long_body_that_nobody_asked_for_is_left():
+    request = RequestFactory().post("/api/v1/memories", b"x" * (MOST_UNREAD + 1), content_type="application/json")
+
+    read_what_is_left(request)
+
+    assert len(request._stream.read()) == MOST_UNREAD + 1
+
+
+def test_a_body_that_was_read_is_not_read_again(monkeypatch):
+    request = RequestFactory().post("/api/v1/memories", b"{}", content_type="application/json")
+    assert request.body == b"{}"
+    monkeypatch.setattr(request, "read", None)
+
+    read_what_is_left(request)
