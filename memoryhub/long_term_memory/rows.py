@@ -188,7 +188,7 @@ def find_in_scopes(pairs: Collection[tuple[int, str]], column: str, condition: s
         for start in range(0, len(wanted), PAIRS):
             asked, values = asked_for(("scope", "value"), wanted[start : start + PAIRS])
             cursor.execute(
-                f"{asked} SELECT m.id FROM asked CROSS JOIN {table} m"  # noqa: S608
+                f"{asked} SELECT m.id FROM asked CROSS JOIN {table} m"  # noqa: S608 - our own names, bound values
                 f" WHERE {where}m.scope_id = asked.scope AND m.{column} = asked.value",
                 values,
             )

@@ -86,13 +86,14 @@ def doctor(request: MemberRequest) -> HttpResponse:
     order = request.GET.get("order", "") if request.GET.get("order", "") in ORDERS else "dollars"
     page = page_of(request, misses.only("pk", "occurred_at"), order=ORDERS[order])  # all are sorted, few are read
     shown = findings.load_misses(miss.pk for miss in page.items)
+    advised_since = findings.advised_since(workspace, start, end)
     context = {
         "days": days,
         "presets": _presets(request, days),
         "kpis": _figures(workspace, start, end),
         "lost": lost_record_count(),
-        "cards": [_card(card, request) for card in findings.list_advice(workspace, start, end)],
-        "advice_note": _advice_note(workspace, span),
+        "cards": [_card(card, request) for card in findings.list_advice(workspace, advised_since, end)],
+        "advice_note": _advice_note(span, advised_since),
         "causes": _causes(request, sum_misses_by_cause(workspace, span), cause),
         "rows": [_row(shown[miss.pk]) for miss in page.items if miss.pk in shown],
         "page": page,
@@ -226,9 +227,8 @@ def _figures(workspace: Workspace, start: datetime, end: datetime) -> list[Kpi]:
     ]
 
 
-def _advice_note(workspace: Workspace, span: Span) -> str:
+def _advice_note(span: Span, since: datetime) -> str:
     """Say so where the range holds more misses than advice looks at."""
-    since = findings.advised_since(workspace, span.start, span.end)
     if since == span.start:
         return ""
     return _("Made of the newest %(n)s misses, those since %(day)s.") % {

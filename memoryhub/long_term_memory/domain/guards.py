@@ -185,13 +185,7 @@ def is_instruction_like(content: str) -> bool:
     """Whether a text speaks to the model rather than about the world."""
     sample = content.replace("\u200b", "").replace("\u2060", "").replace("\ufeff", "")
     lower = sample.lower()
-    for hints, pattern in _INSTRUCTIONS:
-        for hint in hints:  # plain loops: every memory comes through here, and few hold a hint
-            if hint in lower:
-                if pattern.search(sample):
-                    return True
-                break
-    return False
+    return any(pattern.search(sample) for hints, pattern in _INSTRUCTIONS if _holds_any(lower, hints))
 
 
 def is_recalled_text(content: str) -> bool:

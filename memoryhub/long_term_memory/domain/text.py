@@ -66,8 +66,7 @@ def _terms_of(word: str) -> tuple[int, ...]:
 
 def meaningful_terms(plain: Iterable[str]) -> set[int]:
     """The distinct terms of a text's words, without those of stop words."""
-    kept = [word for word in plain if word not in STOP_WORDS]
-    return {term for word in kept for term in (_terms_of(word) if len(word) <= MAX_TOKEN_CHARS else _long(word))}
+    return set(_terms([word for word in plain if word not in STOP_WORDS]))
 
 
 def query_tokens(query: str) -> list[str]:
@@ -88,8 +87,11 @@ def term_counts(text: str) -> Counter[int]:
 
 def count_terms(plain: Iterable[str]) -> Counter[int]:
     """How often each term stands among the words of a text; common words are looked up, not analysed anew."""
-    terms = [term for word in plain for term in (_terms_of(word) if len(word) <= MAX_TOKEN_CHARS else _long(word))]
-    return Counter(terms[:MAX_TOKENS])
+    return Counter(_terms(plain)[:MAX_TOKENS])
+
+
+def _terms(plain: Iterable[str]) -> list[int]:
+    return [term for word in plain for term in (_terms_of(word) if len(word) <= MAX_TOKEN_CHARS else _long(word))]
 
 
 def _long(word: str) -> list[int]:

@@ -101,7 +101,7 @@ def search_memories(
     found = engine.rank(workspace, inside, now)
     rows = found.best(inside.limit, inside.weights)
     keys = [int(found.pool.keys[row]) for row in rows]
-    memories = _load(keys)
+    memories = _load(workspace, keys)
     hits = [
         Hit(
             memory=memories[documents.memory_id_of(key)],
@@ -150,9 +150,8 @@ def checked(request: SearchRequest, binding: Binding | None) -> SearchRequest:
     return replace(request, scope=scope)
 
 
-def _load(keys: Sequence[int]) -> dict[int, Memory]:
-    """The memories of found documents. By their ids alone: given the workspace too, SQLite would walk all of it."""
-    rows = Memory.objects.filter(pk__in=[documents.memory_id_of(key) for key in keys])
+def _load(workspace: Workspace, keys: Sequence[int]) -> dict[int, Memory]:
+    rows = Memory.objects.filter(workspace=workspace, pk__in=[documents.memory_id_of(key) for key in keys])
     rows = rows.select_related("scope", "session", "superseded_by").prefetch_related("memory_tags__tag")
     return {memory.pk: memory for memory in rows}
 

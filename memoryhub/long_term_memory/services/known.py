@@ -51,22 +51,23 @@ class Known:
                 if checked[place].draft.path is None
             }
             if found := find_in_scopes(texts, "dedupe_key"):
-                for memory in Memory.objects.filter(pk__in=found).select_related("scope"):
+                for memory in rows.filter(pk__in=found).select_related("scope"):
                     self.by_text[memory.scope_id, memory.dedupe_key or ""] = memory
             paths = {(scopes[draft.scope].pk, draft.path) for draft in drafts if draft.path}
             if found := find_in_scopes(paths, "path", PATHS_IN_USE):
-                for memory in Memory.objects.filter(pk__in=found):
+                for memory in rows.filter(pk__in=found):
                     self.by_path[memory.scope_id, memory.path or ""] = memory
             public_ids = [draft.public_id for draft in drafts if draft.public_id]
             if public_ids:
                 self.by_id |= {memory.public_id: memory for memory in rows.filter(public_id__in=public_ids)}
             if not imported:
                 self._load_forgotten(
-                    rows, {(scopes[draft.scope].pk, duplicates.content_sha256(draft.content)) for draft in drafts}
+                    {(scopes[draft.scope].pk, duplicates.content_sha256(draft.content)) for draft in drafts}
                 )
 
-    def _load_forgotten(self, rows: Any, hashes: set[tuple[int, str]]) -> None:
+    def _load_forgotten(self, hashes: set[tuple[int, str]]) -> None:
         if found := find_in_scopes(hashes, "content_sha256", TEXTS_IN_TRASH):
+            # By ids alone: asked for the workspace's forgotten ones, SQLite would walk all of its trash.
             trash = Memory.objects.filter(pk__in=found, state=MemoryState.FORGOTTEN)
             self.forgotten |= {
                 (scope_id, sha): public_id

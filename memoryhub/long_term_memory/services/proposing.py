@@ -74,7 +74,7 @@ def _propose_in_scope(workspace: Workspace, scope_id: int, group: list[Memory], 
     """By the sketches in the keys of the scope's texts; of a scope that is too large for that, by the terms of the newest."""
     with connection.cursor() as cursor:  # answered by the index over both columns alone
         cursor.execute(
-            f"SELECT id, dedupe_key FROM {_MEMORIES} WHERE scope_id = %s AND dedupe_key IS NOT NULL LIMIT %s",  # noqa: S608
+            f"SELECT id, dedupe_key FROM {_MEMORIES} WHERE scope_id = %s AND dedupe_key IS NOT NULL LIMIT %s",  # noqa: S608 - our own names, bound values
             [scope_id, MOST_SKETCHES + 1],
         )
         rows = cursor.fetchall()

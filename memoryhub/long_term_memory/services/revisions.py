@@ -386,7 +386,7 @@ def _load_scopes(workspace: Workspace, wanted: Sequence[ScopeNames]) -> dict[Sco
     asked, values = asked_for(("agent", "person", "project"), [tuple(_columns(names).values()) for names in wanted])
     with connection.cursor() as cursor:
         cursor.execute(
-            f'{asked} SELECT s.id, s.agent, s."user", s.project'  # noqa: S608
+            f'{asked} SELECT s.id, s.agent, s."user", s.project'  # noqa: S608 - our own names, bound values
             f" FROM asked CROSS JOIN {Scope._meta.db_table} s WHERE s.workspace_id = %s"
             ' AND s.agent = asked.agent AND s."user" = asked.person AND s.project = asked.project',
             [*values, workspace.pk],

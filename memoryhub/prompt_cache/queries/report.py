@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import groupby
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -127,13 +128,12 @@ class CostSummary:
 
 
 def _weeks(days: Sequence[DayCosts]) -> list[DayCosts]:
-    weeks: list[DayCosts] = []
-    for point in days:
-        if not weeks or point.day.weekday() == 0:
-            weeks.append(DayCosts(point.day, Sums(), 0))
-        sums = weeks[-1].sums
-        sums.add(point.sums)
-        weeks[-1] = DayCosts(weeks[-1].day, sums, point.cumulative_net_pico)
+    weeks = []
+    for _, points in groupby(days, key=lambda point: point.day.isocalendar()[:2]):
+        week, sums = list(points), Sums()
+        for point in week:
+            sums.add(point.sums)
+        weeks.append(DayCosts(week[0].day, sums, week[-1].cumulative_net_pico))
     return weeks
 
 

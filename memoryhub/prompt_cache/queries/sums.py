@@ -11,7 +11,7 @@ from operator import add
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.db.models import CharField, Count, Func, Q, Sum
+from django.db.models import Count, Q, Sum
 
 from memoryhub.common import errors
 from memoryhub.prompt_cache.domain import money
@@ -207,19 +207,6 @@ def sum_usage(
     return _from_records(workspace, span, group_by, others, only or {})
 
 
-class MinuteOf(Func):
-    """A moment's minute in UTC as text, `2026-11-30 14:45`: no database has to know time zones."""
-
-    output_field = CharField()
-
-    def as_sqlite(self, compiler: Any, connection: Any, **more: Any) -> Any:
-        return self.as_sql(compiler, connection, template="substr(%(expressions)s, 1, 16)", **more)
-
-    def as_postgresql(self, compiler: Any, connection: Any, **more: Any) -> Any:
-        template = "to_char(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')"
-        return self.as_sql(compiler, connection, template=template, **more)
-
-
 def quarter_of(moment: datetime) -> tuple[date, str]:
     """The quarter of an hour that holds a moment: its day in UTC, and its beginning there, as `14:45`."""
     at = moment.astimezone(UTC)
@@ -267,10 +254,9 @@ def _from_rollups_and_edges(
     for edge in around(span, whole):
         if (edge, names) not in read:
             records = UsageRecord.objects.of(workspace).priced().between(edge.start, edge.end)
-            read[edge, names] = list(records.values_list(*names).annotate(**_aggregates()))
+            read[edge, names] = list(records.values_list(*names).annotate(**aggregates()))
         for row in read[edge, names]:
-            key, sums = tuple(row[place] for place in places), [amount or 0 for amount in row[len(names) :]]
-            found[key] = list(map(add, found[key], sums)) if key in found else sums
+            add_amounts(found, tuple(row[place] for place in places), [amount or 0 for amount in row[len(names) :]])
     for key, sums in found.items():
         _add(groups, key, Sums(*sums))
     return _without_empty(groups)
@@ -295,7 +281,7 @@ def _from_records(
     groups: dict[tuple[Any, ...], Sums] = {}
     records = narrowed(UsageRecord.objects.of(workspace).priced(), only)
     for day, start, end in days_with(records, span):
-        sums = _aggregates()
+        sums = aggregates()
         found = records.between(start, end)
         rows = found.values_list(*others).annotate(**sums) if others else [tuple(found.aggregate(**sums).values())]
         for row in rows:
@@ -305,11 +291,18 @@ def _from_records(
     return _without_empty(groups)
 
 
-def _aggregates() -> dict[str, Any]:
+def aggregates() -> dict[str, Any]:
+    """What the database adds up of records, in the order of the sums."""
     return {
         "sum_requests": Count("id", filter=Q(part=0)),
         **{f"sum_{name}": Sum(name) for name in _SUMMED[1:]},
     }
+
+
+def add_amounts(found: dict[Any, list[int]], key: Any, amounts: Sequence[int]) -> None:
+    """Add amounts, in the order of the sums, to those of a key."""
+    sums = found.get(key)
+    found[key] = list(amounts) if sums is None else list(map(add, sums, amounts))
 
 
 def _add(groups: dict[tuple[Any, ...], Sums], key: tuple[Any, ...], sums: Sums) -> None:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from operator import add
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, F, Q, Sum
+from django.db.models import CharField, F, Func
 
 from memoryhub.common import errors
 from memoryhub.prompt_cache.domain.entries import EXCLUDED, PRICED
 from memoryhub.prompt_cache.models import DailyUsage, Dimension, LedgerState, UsageRecord
 from memoryhub.prompt_cache.models.ledger import HIGHEST_STORED_PICO
-from memoryhub.prompt_cache.queries.sums import MinuteOf, days_with, quarter_of, resolve_span
+from memoryhub.prompt_cache.queries.sums import add_amounts, aggregates, days_with, quarter_of, resolve_span
 from memoryhub.prompt_cache.services.rows import upsert
 from memoryhub.workspaces.models import Workspace
 
@@ -60,9 +59,17 @@ def _zeros() -> list[int]:
     return [0] * len(SUMMED)
 
 
-def _add_to(found: dict[Any, list[int]], key: Any, amounts: Sequence[int]) -> None:
-    sums = found.get(key)
-    found[key] = list(amounts) if sums is None else list(map(add, sums, amounts))
+class _MinuteOf(Func):
+    """A moment's minute in UTC as text, `2026-11-30 14:45`: no database has to know time zones."""
+
+    output_field = CharField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **more: Any) -> Any:
+        return self.as_sql(compiler, connection, template="substr(%(expressions)s, 1, 16)", **more)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **more: Any) -> Any:
+        template = "to_char(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')"
+        return self.as_sql(compiler, connection, template=template, **more)
 
 
 @dataclass
@@ -87,18 +94,18 @@ class RollUpChanges:
         key = (row["state"], day, row["model"], row["project"], row["agent"], row["user"], row["session"])
         amounts = [row[name] * sign for name in SUMMED[1:]]
         amounts.insert(0, sign * (row["part"] == 0))
-        _add_to(self.cells, key, amounts)
+        add_amounts(self.cells, key, amounts)
         if row["state"] == PRICED:
-            _add_to(self.quarters, quarter_of(row["occurred_at"]), amounts)
+            add_amounts(self.quarters, quarter_of(row["occurred_at"]), amounts)
 
     def sums(self) -> dict[tuple[str, date, str], list[int]]:
         """The changes by dimension, day and value."""
         found: dict[tuple[str, date, str], list[int]] = {}
         for cell, amounts in self.cells.items():
             for key in _keys(cell):
-                _add_to(found, key, amounts)
+                add_amounts(found, key, amounts)
         for (day, beginning), amounts in self.quarters.items():
-            _add_to(found, (Dimension.QUARTER.value, day, beginning), amounts)
+            add_amounts(found, (Dimension.QUARTER.value, day, beginning), amounts)
         return found
 
     def write(self) -> None:
@@ -176,7 +183,7 @@ def check_rollups(*, workspace: Workspace) -> list[str]:
         state = lock_ledger(workspace)
         if state.time_zone == STALE:
             return []
-        truth = _changes_of_records(workspace, ZoneInfo(state.time_zone or "UTC")).sums()
+        truth = _changes_of_records(workspace, ZoneInfo(state.time_zone)).sums()
         stored = {
             (row.dimension, row.day, row.value): [getattr(row, name) for name in SUMMED]
             for row in DailyUsage.objects.filter(workspace=workspace).iterator()
@@ -197,14 +204,14 @@ def _changes_of_records(workspace: Workspace, zone: ZoneInfo) -> RollUpChanges:
     if span is None:
         return changes
     records = UsageRecord.objects.of(workspace).exclude(state=EXCLUDED)
-    sums = {"counted": Count("id", filter=Q(part=0)), **{f"sum_{name}": Sum(name) for name in SUMMED[1:]}}
+    sums = aggregates()
     for day, start, end in days_with(records, span):
         of_day = records.between(start, end)
         for row in of_day.values_list("state", *_GROUPED).annotate(**sums):
             state, *names = row[: len(_GROUPED) + 1]
             changes.cells[state, day, *names] = list(row[len(_GROUPED) + 1 :])
-        minutes = of_day.filter(state=PRICED).annotate(minute=MinuteOf("occurred_at")).order_by()
+        minutes = of_day.filter(state=PRICED).annotate(minute=_MinuteOf("occurred_at")).order_by()
         for minute, *amounts in minutes.values_list("minute").annotate(**sums):
             moment = datetime.fromisoformat(minute).replace(tzinfo=UTC)
-            _add_to(changes.quarters, quarter_of(moment), amounts)
+            add_amounts(changes.quarters, quarter_of(moment), amounts)
     return changes
