@@ -53,7 +53,7 @@ def _store(request: WireRequest, store_id: str) -> MemoryStore:
 
 def _scope_names(request: WireRequest, store: MemoryStore) -> ScopeNames:
     """A store's scope, inside the key's binding."""
-    return bind(queries.scope_of_store(store), _writer(request))
+    return bind(queries.scope_of_store(store), _writer(request).binding)
 
 
 def _scope(request: WireRequest, store: MemoryStore) -> Scope | None:

@@ -182,7 +182,7 @@ def list_memory_files(
     if not (prefix.startswith("/") and prefix.endswith("/")):
         raise errors.Invalid("prefix starts and ends with a slash.")
     principal = request.principal
-    scope = scope_of_files(Writer.of(principal, door="api"), ScopeNames(agent or None, user or None, project or None))
+    scope = scope_of_files(principal.binding, ScopeNames(agent or None, user or None, project or None))
     files = files_of(find_scope_row(principal.workspace, scope)).defer("content")
     found, next_cursor = list_files(files, prefix=prefix, limit=limit, cursor=cursor)
     items = [FileOut.of(memory, with_content=False) for memory in found if isinstance(memory, Memory)]
@@ -200,7 +200,7 @@ def create_memory_file(request: ApiRequest, response: HttpResponse, body: FileIn
     """409 `path-taken` where a file or directory stands, `path-blocked` below a file. A text with a secret is refused."""
     writer = Writer.of(request.principal, door="file")
     memory = create_file(
-        writer=writer, scope=scope_of_files(writer, body.scope.names()), path=body.path, content=body.content
+        writer=writer, scope=scope_of_files(writer.binding, body.scope.names()), path=body.path, content=body.content
     )
     response["ETag"] = f'"v{memory.version}"'
     return Status(201, FileOut.of(memory))
@@ -218,7 +218,7 @@ def read_memory_file(
 ) -> Any:
     """The file at exactly this path; 404 `unknown-file` where there is none."""
     principal = request.principal
-    scope = scope_of_files(Writer.of(principal, door="file"), ScopeNames(agent or None, user or None, project or None))
+    scope = scope_of_files(principal.binding, ScopeNames(agent or None, user or None, project or None))
     memory = get_file(principal.workspace, scope, path)
     response["ETag"] = f'"v{memory.version}"'
     return FileOut.of(memory)
@@ -236,7 +236,7 @@ def write_memory_file(request: ApiRequest, response: HttpResponse, body: FileIn)
     writer = Writer.of(request.principal, door="file")
     memory = write_file(
         writer=writer,
-        scope=scope_of_files(writer, body.scope.names()),
+        scope=scope_of_files(writer.binding, body.scope.names()),
         path=body.path,
         content=body.content,
         expected_version=_expected_version(request),
@@ -257,7 +257,7 @@ def forget_memory_files(
 ) -> Any:
     """One change set, which can be reverted."""
     writer = Writer.of(request.principal, door="file")
-    scope = scope_of_files(writer, ScopeNames(agent or None, user or None, project or None))
+    scope = scope_of_files(writer.binding, ScopeNames(agent or None, user or None, project or None))
     return ForgottenOut(forgotten=forget_files(writer=writer, scope=scope, path=path))
 
 
@@ -271,7 +271,7 @@ def forget_memory_files(
 def rename_memory_files(request: ApiRequest, body: RenameIn) -> Any:
     """One change set. Refused where something stands at the target, below a file, and into itself."""
     writer = Writer.of(request.principal, door="file")
-    scope = scope_of_files(writer, body.scope.names())
+    scope = scope_of_files(writer.binding, body.scope.names())
     return RenamedOut(renamed=rename_files(writer=writer, scope=scope, old=body.source, new=body.target))
 
 

@@ -5,12 +5,12 @@ the memory of one chunk. Ids, paths and texts that stand already are found again
 simply be run again: what came in the first time comes back as a duplicate.
 """
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from django.db import IntegrityError, transaction
 from django.db.models import F
@@ -18,25 +18,22 @@ from django.db.models import F
 from memoryhub.audit.models import ChangeSet
 from memoryhub.audit.services import open_change_set
 from memoryhub.common import clock, errors
+from memoryhub.common.elsewhere import has_cores, read_elsewhere
+from memoryhub.flows.reading_memories import Item, Place, Reader, ReadMemory, read_chunks
 from memoryhub.interchange import markdown
 from memoryhub.interchange.formats import AUTO, FORMATS, UnknownFormat, open_format
-from memoryhub.interchange.record import MemoryRecord, Problem
-from memoryhub.long_term_memory.domain import guards
-from memoryhub.long_term_memory.domain.scoping import ScopeNames
-from memoryhub.long_term_memory.queries.guards import get_guard_settings
-from memoryhub.long_term_memory.services.files import scope_of_files
+from memoryhub.interchange.record import Problem
 from memoryhub.long_term_memory.services.finding import find_memories
 from memoryhub.long_term_memory.services.places import parents_of
-from memoryhub.long_term_memory.services.remembering import preview_remember, remember, supersede_row
+from memoryhub.long_term_memory.services.preparing import Preparation, Prepared
+from memoryhub.long_term_memory.services.remembering import preview_prepared, remember_prepared, supersede_row
 from memoryhub.long_term_memory.services.writer import ClosesCircle, MemoryDraft, Remembered, Writer
 
-CHUNK = 500
+LONG_FILE = 8 * 1024 * 1024  # bytes from which a process of its own is worth the second that its start takes
 TRIES = 5  # of one chunk while others write the same
 MAX_LISTED = 10_000  # problems and conflicts that a result names one by one; the rest is counted
-DEFAULT_IMPORTANCE = 0.5
 
 Progress = Callable[[int], None]
-Item = MemoryRecord | Problem
 
 
 class UnreadableFile(errors.Invalid):
@@ -91,7 +88,20 @@ def import_stream(
         found, whole = open_format(stream, name=format, file_name=file_name)
     except UnknownFormat as error:
         raise UnreadableFile(f"{error}.") from error
-    return import_items(writer=writer, items=found.read(whole), format=found.name, dry_run=dry_run, progress=progress)
+    preparation = Preparation.for_import(writer)
+    if has_cores() and _size_of(stream) >= LONG_FILE:
+        chunks = read_elsewhere(read_chunks, whole, found.name, preparation)
+    else:
+        chunks = read_chunks(whole, found.name, preparation)
+    return _import_chunks(writer, chunks, found.name, dry_run=dry_run, progress=progress)
+
+
+def _size_of(stream: BinaryIO) -> int:
+    """The bytes of a file; 0 for what is none, such as a pipe."""
+    try:
+        return os.fstat(stream.fileno()).st_size
+    except (OSError, AttributeError):
+        return 0
 
 
 def import_folder(
@@ -120,84 +130,81 @@ def import_items(
     *, writer: Writer, items: Iterable[Item], format: str, dry_run: bool = False, progress: Progress | None = None
 ) -> ImportResult:
     """Import what a format's reader yields."""
+    chunks = Reader(Preparation.for_import(writer)).chunks(iter(items))
+    return _import_chunks(writer, chunks, format, dry_run=dry_run, progress=progress)
+
+
+def _import_chunks(
+    writer: Writer,
+    chunks: Generator[list[ReadMemory | Problem]],
+    format: str,
+    *,
+    dry_run: bool,
+    progress: Progress | None,
+) -> ImportResult:
     result = ImportResult(format=format, dry_run=dry_run)
     load = _Load(writer, result)
-    waiting = iter(items)
     read = 0
-    while chunk := list(islice(waiting, CHUNK)):
-        load.take(chunk)
-        read += len(chunk)
-        if progress is not None:
-            progress(read)
+    with closing(chunks):
+        for chunk in chunks:
+            load.take(chunk)
+            read += len(chunk)
+            if progress is not None:
+                progress(read)
     load.finish()
     return result
 
 
-class _Place(NamedTuple):
-    line: int
-    file: str
-
-
 class _Load:
-    """One import on its way."""
+    """One import on its way: what stands already is found, and the rest stored."""
 
     def __init__(self, writer: Writer, result: ImportResult) -> None:
         self.writer = writer
         self.result = result
-        self.redacts = get_guard_settings(writer.workspace).redact_secrets
-        self.scopes: dict[ScopeNames, ScopeNames] = {}  # of a file's many records few differ
-        self.superseded: list[tuple[_Place, str, str]] = []
-        self.foreseen = _Foreseen(redacts=self.redacts)
+        self.superseded: list[tuple[Place, str, str]] = []
+        self.foreseen = _Foreseen()
 
-    def take(self, chunk: list[Item]) -> None:
-        """Store one chunk; a record that breaks a rule of the hub is skipped, and the others stay."""
-        kept: list[tuple[MemoryRecord, MemoryDraft]] = []
+    def take(self, chunk: list[ReadMemory | Problem]) -> None:
+        """Store one chunk; what can't be stored is named, and the others stay."""
+        kept = []
         for item in chunk:
             if isinstance(item, Problem):
                 self.result.skip(item.line, item.reason, item.file)
-                continue
-            try:
-                kept.append((item, self._draft(item)))
-            except errors.HubError as error:
-                self.result.skip(item.line, error.detail, item.file)
+            else:
+                kept.append(item)
         while kept:
-            try:
-                outcomes = self._store([draft for _, draft in kept])
-            except (errors.Invalid, errors.TooLarge) as error:
-                record, _ = kept.pop(_place_of(error))
-                self.result.skip(record.line, error.detail, record.file)
-                continue
+            outcomes = self._store([item.prepared for item in kept])
             kept = kept[self._count_until_moot(kept, outcomes) :]
 
-    def _count_until_moot(self, kept: list[tuple[MemoryRecord, MemoryDraft]], outcomes: list[Remembered]) -> int:
+    def _count_until_moot(self, kept: list[ReadMemory], outcomes: list[Remembered]) -> int:
         """Count what became of the records, and return of how many.
 
         A dry run looks at each chunk as if it came first. Where an earlier chunk makes a record a double, it is not there
         for those behind it that would have met it: these are looked at again.
         """
-        for place, ((record, draft), outcome) in enumerate(zip(kept, outcomes, strict=True), start=1):
-            counted = self._count(record, draft, outcome)
-            behind = (other for _, other in kept[place:])
-            if counted is not outcome and any(_can_meet(draft, other) for other in behind):
+        for place, (item, outcome) in enumerate(zip(kept, outcomes, strict=True), start=1):
+            counted = self._count(item, outcome)
+            draft, behind = item.prepared.draft, kept[place:]
+            if counted is not outcome and any(_can_meet(draft, other.prepared.draft) for other in behind):
                 return place
         return len(kept)
 
-    def _store(self, drafts: list[MemoryDraft]) -> list[Remembered]:
+    def _store(self, prepared: list[Prepared]) -> list[Remembered]:
         if self.result.dry_run:
-            return preview_remember(writer=self.writer, drafts=drafts)
+            return preview_prepared(writer=self.writer, prepared=prepared)
         for _ in range(TRIES - 1):
             try:
-                return self._store_chunk(drafts)
+                return self._store_chunk(prepared)
             except IntegrityError:
                 # Somebody stored one of these texts or paths at the same moment: look again, and find theirs.
                 continue
-        return self._store_chunk(drafts)
+        return self._store_chunk(prepared)
 
-    def _store_chunk(self, drafts: list[MemoryDraft]) -> list[Remembered]:
+    def _store_chunk(self, prepared: list[Prepared]) -> list[Remembered]:
         with transaction.atomic():
             change_set = self.result.change_set or self._open_change_set()
             joining = replace(self.writer, change_set=change_set)
-            outcomes = remember(writer=joining, drafts=drafts, embed=False, imported=True)
+            outcomes = remember_prepared(writer=joining, prepared=prepared, imported=True)
             created = sum(outcome.created for outcome in outcomes)
             if created:
                 ChangeSet.objects.filter(pk=change_set.pk).update(subject_count=F("subject_count") + created)
@@ -215,7 +222,7 @@ class _Load:
 
     def finish(self) -> None:
         """Put newer memories in the place of older ones, now that both are here."""
-        for record, old_id, new_id in self.superseded:
+        for place, old_id, new_id in self.superseded:
             try:
                 with transaction.atomic():
                     found = {memory.public_id: memory for memory in find_memories(self.writer, [old_id, new_id])}
@@ -223,72 +230,32 @@ class _Load:
                         old, new = found[old_id], found[new_id]
                         supersede_row(self.writer, old, new, clock.now(), self.result.change_set)
             except ClosesCircle:
-                self.result.skip(record.line, "superseded_by closes a circle; the memory stays current", record.file)
+                self.result.skip(place.line, "superseded_by closes a circle; the memory stays current", place.file)
 
-    def _draft(self, record: MemoryRecord) -> MemoryDraft:
-        named = ScopeNames(record.agent, record.user, record.project)
-        scope = self.scopes.get(named)
-        if scope is None:
-            scope = self.scopes[named] = scope_of_files(self.writer, named)
-        return MemoryDraft(
-            content=record.content,
-            scope=scope,
-            session=record.session,
-            event=record.event,
-            subject=record.subject,
-            kind=record.kind or "semantic",
-            importance=DEFAULT_IMPORTANCE if record.importance is None else record.importance,
-            tags=record.tags,
-            path=record.path,
-            pinned=record.pinned,
-            valid_from=record.valid_from,
-            valid_until=record.valid_until,
-            expires_at=record.expires_at,
-            created_at=record.created_at,
-            # A file can say that a memory is not to be trusted, but not that it is: that is for the guards.
-            trust=record.trust if record.trust in ("unreviewed", "quarantined") else None,
-            public_id=record.public_id,
-            last_accessed_at=record.last_accessed_at,
-            access_count=record.access_count,
-            content_changed_at=record.content_changed_at,
-            metadata_changed_at=record.metadata_changed_at,
-            state="active" if record.state in (None, "fading") else record.state,
-            origin=self._origin(record, scope if not named else None),
-        )
-
-    def _origin(self, record: MemoryRecord, assigned: ScopeNames | None) -> dict[str, Any] | None:
-        if record.origin is None:
-            return None
-        origin = dict(record.origin)
-        if self.redacts and guards.redact_secrets(json.dumps(origin, ensure_ascii=False))[1]:
-            origin = _without_secrets(origin)
-        return {**origin, "assigned_scope": assigned.named()} if assigned else origin
-
-    def _count(self, record: MemoryRecord, draft: MemoryDraft, outcome: Remembered) -> Remembered:
+    def _count(self, item: ReadMemory, outcome: Remembered) -> Remembered:
         """Count one outcome, and return it as it stands after all that came before."""
-        result = self.result
+        result, place = self.result, item.place
         if result.dry_run and outcome.outcome != "recalled":
-            outcome = self.foreseen.judge(draft, outcome)
+            outcome = self.foreseen.judge(item.prepared.draft, outcome)
         if outcome.outcome == "recalled":
-            result.skip(record.line, outcome.detail or "this text came from a recall", record.file)
+            result.skip(place.line, outcome.detail or "this text came from a recall", place.file)
         elif outcome.outcome == "conflict":
             result.conflicts += 1
             if len(result.conflict_items) < MAX_LISTED:
-                result.conflict_items.append({"line": record.line, "id": outcome.id, "reason": outcome.detail})
+                result.conflict_items.append({"line": place.line, "id": outcome.id, "reason": outcome.detail})
         elif outcome.outcome == "duplicate":
             result.deduplicated += 1
         else:
             result.created += 1
-            if record.superseded_by and not result.dry_run:
-                self.superseded.append((_Place(record.line, record.file), outcome.id, record.superseded_by))
+            if item.superseded_by and not result.dry_run:
+                self.superseded.append((place, outcome.id, item.superseded_by))
         return outcome
 
 
 class _Foreseen:
     """What a dry run would have stored so far: later chunks can't find it in the database. Hashes, to stay small."""
 
-    def __init__(self, *, redacts: bool) -> None:
-        self.redacts = redacts
+    def __init__(self) -> None:
         self.ids: dict[int, int] = {}
         self.paths: dict[int, int] = {}
         self.directories: set[int] = set()
@@ -296,8 +263,7 @@ class _Foreseen:
 
     def judge(self, draft: MemoryDraft, outcome: Remembered) -> Remembered:
         """What becomes of a draft after those before it, given what the database alone says; ids come first."""
-        content = guards.redact_secrets(draft.content)[0] if self.redacts else draft.content
-        text, public_id = hash(content), hash(draft.public_id)
+        text, public_id = hash(draft.content), hash(draft.public_id)
         if draft.public_id and public_id in self.ids:
             return _again(draft, "id", same=self.ids[public_id] == text)
         if outcome.outcome != "created":
@@ -309,7 +275,7 @@ class _Foreseen:
                 return _again(draft, "path", same=self.paths[place] == text)
             if draft.state != "forgotten" and (place in self.directories or not self.paths.keys().isdisjoint(above)):
                 return _again(draft, "path", same=False)
-        told = hash((draft.scope, draft.subject, content, draft.valid_from, draft.valid_until))
+        told = hash((draft.scope, draft.subject, draft.content, draft.valid_from, draft.valid_until))
         if not draft.path and draft.state != "forgotten" and told in self.texts:
             return _again(draft, "text", same=True)
         if draft.public_id:
@@ -337,24 +303,6 @@ def _again(draft: MemoryDraft, what: str, *, same: bool) -> Remembered:
     if same:
         return Remembered(outcome="duplicate", id=draft.public_id or "")
     return Remembered(outcome="conflict", id=draft.public_id or "", detail=f"the {what} is taken by another text")
-
-
-def _place_of(error: errors.HubError) -> int:
-    """Which draft of the chunk an error is about."""
-    field_name = str(error.errors[0]["field"]) if error.errors else ""
-    if not field_name.startswith("items."):
-        raise error
-    return int(field_name.split(".")[1])
-
-
-def _without_secrets(value: Any) -> Any:
-    if isinstance(value, str):
-        return guards.redact_secrets(value)[0]
-    if isinstance(value, list):
-        return [_without_secrets(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _without_secrets(item) for key, item in value.items()}
-    return value
 
 
 def format_names() -> list[str]:

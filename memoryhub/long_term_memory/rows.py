@@ -4,7 +4,7 @@ Django's `bulk_create` and `bulk_update` make an object's worth of work of every
 """
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -32,16 +32,21 @@ class _Plan:
     columns: tuple[str, ...]
     values_of: Callable[[Any], tuple[Any, ...]]
     converters: tuple[tuple[int, Convert], ...]
+    places: dict[str, int]  # of the attributes
+
+    def values(self, row: models.Model) -> tuple[Any, ...]:
+        values = list(self.values_of(row))
+        for place, convert in self.converters:
+            values[place] = convert(values[place])
+        return tuple(values)
 
     def tuples(self, rows: Sequence[models.Model]) -> list[tuple[Any, ...]]:
-        values_of, converters = self.values_of, self.converters
-        out = []
-        for row in rows:
-            values = list(values_of(row))
-            for place, convert in converters:
-                values[place] = convert(values[place])
-            out.append(tuple(values))
-        return out
+        return [self.values(row) for row in rows]
+
+
+@lru_cache(maxsize=1)
+def _vendor() -> str:
+    return connection.vendor  # each look through Django's proxy takes a microsecond
 
 
 @lru_cache(maxsize=64)
@@ -51,7 +56,8 @@ def _plan(model: type[models.Model], names: tuple[str, ...], vendor: str) -> _Pl
         (place, convert) for place, field in enumerate(fields) if (convert := _converter(field, vendor)) is not None
     )
     getter = attrgetter(*(field.attname for field in fields))
-    return _Plan(tuple(field.column for field in fields), getter, converters)
+    places = {field.attname: place for place, field in enumerate(fields)}
+    return _Plan(tuple(field.column for field in fields), getter, converters, places)
 
 
 def _converter(field: Any, vendor: str) -> Convert | None:
@@ -85,7 +91,7 @@ def reserve_ids(model: type[models.Model], count: int) -> list[int]:
     """Ids for new rows, which nobody else will use. On SQLite the write transaction makes them ours."""
     table = model._meta.db_table
     with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
+        if _vendor() == "sqlite":
             cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [table])
             row = cursor.fetchone()
             last = row[0] if row else 0
@@ -109,7 +115,7 @@ def light_row(model: type[models.Model], **values: Any) -> Any:
     return LightRow(_template(model), values)
 
 
-def new_instance(model: type[models.Model], related: dict[str, Any], **values: Any) -> Any:
+def new_instance(model: type[models.Model], related: Mapping[str, Any], **values: Any) -> Any:
     """A new, unsaved instance with its defaults, past the constructor that costs as much as writing the row.
 
     `related` are the objects behind foreign keys by the field's name; their ids are taken from them.
@@ -121,10 +127,15 @@ def new_instance(model: type[models.Model], related: dict[str, Any], **values: A
         row.__dict__[name] = make()
     row.__dict__.update(values)
     row._state = ModelState()
+    relate(row, related)
+    return row
+
+
+def relate(row: models.Model, related: Mapping[str, Any]) -> None:
+    """Give an instance the objects behind its foreign keys, and their ids."""
     for name, item in related.items():
         row._state.fields_cache[name] = item
         row.__dict__[f"{name}_id"] = None if item is None else item.pk
-    return row
 
 
 @lru_cache(maxsize=32)
@@ -157,11 +168,40 @@ def insert_rows(rows: Sequence[Any]) -> None:
         missing = [row for row in rows if getattr(row, key.attname) is None]
         for row, pk in zip(missing, reserve_ids(model, len(missing)), strict=True):
             setattr(row, key.attname, pk)
-    plan = _plan(model, (), connection.vendor)
-    insert_many(model._meta.db_table, plan.columns, plan.tuples(rows))
+    insert_values(model, values_of(model, rows))
     for row in () if light else rows:
-        row._state.adding = False
-        row._state.db = "default"
+        mark_stored(row)
+
+
+def mark_stored(row: models.Model) -> None:
+    """Tell an instance that its row stands in the database."""
+    row._state.adding = False
+    row._state.db = "default"
+
+
+def values_of(model: type[models.Model], rows: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The values of rows in the order of their columns, as the driver takes them."""
+    return _plan(model, (), _vendor()).tuples(rows)
+
+
+def with_values(model: type[models.Model], row: tuple[Any, ...], changes: Mapping[str, Any]) -> tuple[Any, ...]:
+    """A row of `values_of` with other values, by the name of the attribute, as the driver takes them."""
+    plan = _plan(model, (), _vendor())
+    values, places = list(row), plan.places
+    for name, value in changes.items():
+        values[places[name]] = value
+    return tuple(values)
+
+
+def converted(model: type[models.Model], name: str, value: Any) -> Any:
+    """One value as the driver takes it."""
+    convert = _converter(model._meta.get_field(name), _vendor())
+    return convert(value) if convert else value
+
+
+def insert_values(model: type[models.Model], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows of `values_of`, whose ids are known."""
+    insert_many(model._meta.db_table, _plan(model, (), _vendor()).columns, rows)
 
 
 def asked_for(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[str, list[Any]]:
@@ -198,7 +238,7 @@ def find_in_scopes(pairs: Collection[tuple[int, str]], column: str, condition: s
 
 def update_memories(memories: Sequence[Memory], names: Sequence[str]) -> bool:
     """Update the named fields of rows whose version is still one less than theirs; False where one of them moved on."""
-    plan = _plan(Memory, tuple(names), connection.vendor)
+    plan = _plan(Memory, tuple(names), _vendor())
     quote = connection.ops.quote_name
     sets = ", ".join(f"{quote(column)} = %s" for column in plan.columns)
     values = [

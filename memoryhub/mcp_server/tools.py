@@ -145,7 +145,7 @@ def memory_save(
     writer = _writer("memories:write")
     draft = services.MemoryDraft(
         content=content,
-        scope=scope_of_files(writer, _names(scope, agent, user, project)),
+        scope=scope_of_files(writer.binding, _names(scope, agent, user, project)),
         session=session or None,
         subject=subject,
         kind=kind,

@@ -68,7 +68,7 @@ def test_a_large_file_becomes_a_job_with_the_same_result(
 def test_a_job_that_died_half_way_is_done_once(api: Any, settings: Any, tmp_path: Any, monkeypatch: Any) -> None:
     settings.DATA_DIR = tmp_path
     monkeypatch.setattr("memoryhub.api.memory_files.DIRECT_BYTES", 10)
-    monkeypatch.setattr("memoryhub.flows.import_memories.CHUNK", 1)
+    monkeypatch.setattr("memoryhub.flows.reading_memories.CHUNK", 1)
     api.post("/memories/import", BODY)
     job = take_lease(job_id=Job.objects.get().pk)
     assert job is not None

@@ -10,6 +10,7 @@ import json
 import random
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +22,6 @@ from tests.bench.throwaway import show, throwaway_hub
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "recall"
 USERS = 1_000
-CHUNK = 1_000
 WORDS = 6_000
 
 
@@ -49,19 +49,18 @@ def p50(run: Callable[[int], Any], times: int) -> float:
 
 
 def fill(writer: Any, count: int) -> float:
-    """Import memories in chunks; returns rows a second."""
-    from memoryhub.long_term_memory.services import MemoryDraft, ScopeNames, remember
+    """Import memories from a file, as the command does; returns rows a second."""
+    from memoryhub.flows.import_memories import import_stream
 
-    texts = sentences(count)
-    taken = 0.0
-    for first in range(0, count, CHUNK):
-        drafts = [
-            MemoryDraft(content=text, scope=ScopeNames(user=f"user-{number % USERS}"), tags=[f"tag-{number % 50}"])
-            for number, text in enumerate((next(texts) for _ in range(min(CHUNK, count - first))), start=first)
-        ]
+    with tempfile.TemporaryFile() as file:
+        for number, text in enumerate(sentences(count)):
+            scope, tags = {"user": f"user-{number % USERS}"}, [f"tag-{number % 50}"]
+            file.write(json.dumps({"content": text, "scope": scope, "tags": tags}).encode() + b"\n")
+        file.seek(0)
         start = time.perf_counter()
-        remember(writer=writer, drafts=drafts, embed=False, imported=True)
-        taken += time.perf_counter() - start
+        result = import_stream(writer=writer, stream=file, format="memoryhub")
+        taken = time.perf_counter() - start
+    assert result.created == count
     return count / taken
 
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memoryhub.audit.models import ChangeSet
-from memoryhub.flows import import_memories as importing
+from memoryhub.flows import reading_memories
 from memoryhub.flows.import_memories import ImportResult, import_stream
 from memoryhub.long_term_memory.models import Memory, MemoryVersion, Scope, Tag
 from memoryhub.long_term_memory.queries import MemoryFilter, list_memories
@@ -151,7 +151,7 @@ def counts() -> tuple[int, ...]:
 def test_a_preview_says_what_the_import_does_and_writes_nothing(
     owner: Principal, monkeypatch: pytest.MonkeyPatch, first: list[Any], second: list[Any]
 ) -> None:
-    monkeypatch.setattr(importing, "CHUNK", 3)
+    monkeypatch.setattr(reading_memories, "CHUNK", 3)
     workspace = make_workspace(f"w{next(_numbers)}")
     writer = Writer.of(command_principal(workspace, "test"), door="test")
     load(writer, *first, format="memoryhub")

@@ -10,7 +10,7 @@ import pytest
 
 from memoryhub.audit.models import ChangeSet
 from memoryhub.common import clock
-from memoryhub.flows import import_memories as importing
+from memoryhub.flows import reading_memories
 from memoryhub.flows.import_memories import ImportResult, UnreadableFile, import_folder, import_stream
 from memoryhub.long_term_memory.models import Memory, MemoryOrigin, MemoryVersion, Scope
 from memoryhub.long_term_memory.services.editing import edit_memory
@@ -103,7 +103,7 @@ def test_what_was_forgotten_is_not_brought_back(writer: Writer) -> None:
 
 
 def test_a_dry_run_counts_the_same_and_writes_nothing(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "CHUNK", 3)
+    monkeypatch.setattr(reading_memories, "CHUNK", 3)
     load(writer, lines(seed(1)))
     edit_memory(writer=writer, memory_id="mem_1", changes=MemoryChanges(content="edited by hand"))
     # Within the file: an id again, a text again under another id, both in a later chunk than the first.
@@ -216,7 +216,7 @@ def test_a_newer_memory_stands_in_the_place_of_the_older_one(writer: Writer) -> 
 def test_an_import_that_was_killed_is_finished_by_running_it_again(
     writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "CHUNK", 2)
+    monkeypatch.setattr(reading_memories, "CHUNK", 2)
     data = lines(*(seed(number) for number in range(7)))
 
     def die(read: int) -> None:

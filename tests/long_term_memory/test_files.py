@@ -197,11 +197,11 @@ def test_bad_paths_are_refused(writer: Writer, path: str) -> None:
 def test_the_scope_is_the_bindings_or_the_default_agents(owner: Principal) -> None:
     bound = Writer(workspace=owner.workspace, actor=Actor("key", "k", "k"), binding=Binding(user="u1"))
 
-    assert scope_of_files(Writer.of(owner, door="test"), ScopeNames()) == ScopeNames(agent="default")
-    assert scope_of_files(bound, ScopeNames()) == ScopeNames(user="u1")
-    assert scope_of_files(bound, ScopeNames(agent="a")) == ScopeNames(agent="a", user="u1")
+    assert scope_of_files(owner.binding, ScopeNames()) == ScopeNames(agent="default")
+    assert scope_of_files(bound.binding, ScopeNames()) == ScopeNames(user="u1")
+    assert scope_of_files(bound.binding, ScopeNames(agent="a")) == ScopeNames(agent="a", user="u1")
     with pytest.raises(OutsideBinding):
-        scope_of_files(bound, ScopeNames(user="u2"))
+        scope_of_files(bound.binding, ScopeNames(user="u2"))
 
 
 def test_a_page_groups_what_lies_deeper(writer: Writer) -> None:

@@ -3,6 +3,7 @@
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
 from itertools import repeat
@@ -62,40 +63,70 @@ def fill_facts(document: SearchDocument, memory: Memory) -> SearchDocument:
     return document
 
 
-def build_document(
-    memory: Memory,
+@dataclass(frozen=True)
+class DocumentText:
+    """What a document holds of a text, its subject, its day and its neighbours: all that needs no row and no scope."""
+
+    day: date  # whose words are among the terms
+    terms: bytes
+    counts: bytes
+    word_count: int
+    token_count: float
+    is_question: bool
+    has_context: bool
+
+
+def read_text(
+    content: str,
+    subject: str,
+    day: date,
     before: Sequence[str] = (),
     after: Sequence[str] = (),
-    vector: bytes | None = None,
     words: Sequence[str] | None = None,
-) -> SearchDocument:
-    """The document of a memory whose id is known; neighbours of its source event are its context.
+) -> DocumentText:
+    """Count the terms of a text; neighbours of its source event are its context.
 
-    `words` are those of its content, where they are known already.
+    `words` are those of the content, where they are known already.
     """
-    own_words = text.words(memory.content) if words is None else words
+    own_words = text.words(content) if words is None else words
     own = text.count_terms(own_words)
-    subject = text.term_counts(memory.subject) if memory.subject else Counter[int]()
-    dates, length = _date_terms(memory.created_at.date())
+    about = text.term_counts(subject) if subject else Counter[int]()
+    dates, length = _date_terms(day)
     around = dict(dates)
-    length += sum(own.values()) + sum(subject.values())
+    length += sum(own.values()) + sum(about.values())
     for texts, weights in ((before, BEFORE_TENTHS), (after, AFTER_TENTHS)):
         for neighbour, tenths in zip(texts, weights, strict=False):
             counts = text.term_counts(neighbour)
             length += counts.total()
             for term, count in counts.items():
                 around[term] = around.get(term, 0) + count * tenths
-    every = list(dict.fromkeys((*own, *subject, *around)))
-    document: SearchDocument = light_row(
-        SearchDocument,
-        key=memory.document_key,
-        workspace_id=memory.workspace_id,
+    every = list(dict.fromkeys((*own, *about, *around)))
+    return DocumentText(
+        day,
+        terms=array("I", every).tobytes(),
+        counts=_packed(every, own, about, around),
         word_count=len(own_words),
         token_count=length,
-        is_question=memory.content.rstrip().endswith(("?", "？")),
+        is_question=content.rstrip().endswith(("?", "？")),
         has_context=bool(before or after),
-        terms=array("I", every).tobytes(),
-        counts=_packed(every, own, subject, around),
+    )
+
+
+def build_document(
+    memory: Memory, vector: bytes | None = None, read: DocumentText | None = None, key: int | None = None
+) -> SearchDocument:
+    """The document of a memory. `read` is what was read of its text before; `key` stands for that of one without an id yet."""
+    read = read or read_text(memory.content, memory.subject, memory.created_at.date())
+    document: SearchDocument = light_row(
+        SearchDocument,
+        key=memory.document_key if key is None else key,
+        workspace_id=memory.workspace_id,
+        word_count=read.word_count,
+        token_count=read.token_count,
+        is_question=read.is_question,
+        has_context=read.has_context,
+        terms=read.terms,
+        counts=read.counts,
         vector=vector,
     )
     return fill_facts(document, memory)
@@ -123,9 +154,14 @@ def _date_terms(day: date) -> tuple[dict[int, int], int]:
 
 def index_tokens(document: SearchDocument) -> list[int]:
     """What the term index lists a document under: its terms, its workspace and its scope."""
+    return tokens_of(document.key, document.workspace_id, document.terms)
+
+
+def tokens_of(key: int, workspace_id: int, packed_terms: bytes | memoryview) -> list[int]:
+    """The same of a document's values."""
     terms = array("I")
-    terms.frombytes(document.terms)
-    return [workspace_token(document.workspace_id), scope_token(document.key >> SCOPE_SHIFT), *terms]
+    terms.frombytes(packed_terms)
+    return [workspace_token(workspace_id), scope_token(key >> SCOPE_SHIFT), *terms]
 
 
 def workspace_token(workspace_id: int) -> int:

@@ -11,7 +11,6 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from django.db import connection
 from django.db.models import Max, Q
@@ -20,7 +19,6 @@ from memoryhub.long_term_memory.domain.forms import TIMES, unpack_time
 from memoryhub.long_term_memory.domain.scoping import ScopeNames
 from memoryhub.long_term_memory.models import (
     MEMORY_MASK,
-    SCOPE_SHIFT,
     Memory,
     MemoryQuerySet,
     MemoryState,
@@ -205,17 +203,15 @@ def _text(memory: Memory) -> tuple[str, str]:
 
 
 def _row(row: Row, form: Memory, vector: bytes | None) -> Row:
-    scoped = copy.copy(form)
-    scoped.scope_id = row.key >> SCOPE_SHIFT  # the row keeps its key; only the words are those of then
-    document: Any = documents.build_document(scoped)
+    read = documents.read_text(form.content, form.subject, form.created_at.date())
     return row._replace(
         importance=form.importance,
-        word_count=document.word_count,
-        token_count=document.token_count,
-        is_question=document.is_question,
+        word_count=read.word_count,
+        token_count=read.token_count,
+        is_question=read.is_question,
         has_context=False,
-        terms=document.terms,
-        counts=document.counts,
+        terms=read.terms,
+        counts=read.counts,
         vector=vector,
     )
 

@@ -13,7 +13,7 @@ from memoryhub.audit.models import ChangeSet
 from memoryhub.common import clock
 from memoryhub.long_term_memory.models import Memory, MemoryState, MemoryVersion, Tag
 from memoryhub.long_term_memory.queries.memories import EmptyFilter, MemoryFilter, filter_memories
-from memoryhub.long_term_memory.services import drafting
+from memoryhub.long_term_memory.services import deriving, drafting
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.clashes import find_path_twins, find_text_twins
 from memoryhub.long_term_memory.services.editing import apply_changes
@@ -172,7 +172,7 @@ def _restore(revisions: Sequence[revising.Revision]) -> dict[int, str]:
         revising.set_state(revision, MemoryState.ACTIVE, now)
         revision.operation = "modified"
         revision.restart_curve = True
-        revising.identify(revision.memory)
+        deriving.identify(revision.memory)
     memories = [revision.memory for revision in coming]
     return {
         **dict.fromkeys(find_text_twins(memories), "the same text stands there already"),

@@ -1,8 +1,8 @@
-"""From a draft to a row that may be stored: its rules, its guards, its scope."""
+"""The rules that a draft must keep before it may be stored."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -11,31 +11,17 @@ from memoryhub.long_term_memory.domain import guards
 from memoryhub.long_term_memory.domain.paths import check_path
 from memoryhub.long_term_memory.domain.scoping import ScopeClash, ScopeNames
 from memoryhub.long_term_memory.models import Kind, MemoryState, Trust
-from memoryhub.long_term_memory.queries.guards import GuardSettings
 from memoryhub.long_term_memory.services.writer import (
     MAX_TAG_CHARS,
     MAX_TAGS,
-    HoldsSecrets,
     InvalidMemory,
     MemoryDraft,
     MemoryTooLarge,
-    Writer,
 )
-from memoryhub.workspaces.principals import OutsideBinding
+from memoryhub.workspaces.principals import Binding, OutsideBinding
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
 KINDS, STATES, TRUSTS = frozenset(Kind.values), frozenset(MemoryState.values), frozenset(Trust.values)
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A draft that passed the rules, with what the guards said."""
-
-    draft: MemoryDraft
-    flags: tuple[str, ...]
-    redactions: int
-    trust: str
-    recalled: bool
 
 
 def check_content(content: str, *, may_be_empty: bool = False) -> str:
@@ -97,9 +83,9 @@ def check_validity(valid_from: datetime | None, valid_until: datetime | None) ->
         raise InvalidMemory("valid_from must lie before valid_until.")
 
 
-def bind(scope: ScopeNames, writer: Writer) -> ScopeNames:
-    """The scope inside the writer's binding; raises where it lies outside or names nobody."""
-    return _bound(scope, writer.binding.agent, writer.binding.user, writer.binding.project)
+def bind(scope: ScopeNames, binding: Binding) -> ScopeNames:
+    """The scope inside a writer's binding; raises where it lies outside or names nobody."""
+    return _bound(scope, binding.agent, binding.user, binding.project)
 
 
 @lru_cache(maxsize=4_096)
@@ -115,21 +101,11 @@ def _bound(scope: ScopeNames, agent: str | None, user: str | None, project: str 
     return bound
 
 
-def check_drafts(
-    writer: Writer, drafts: Sequence[MemoryDraft], settings: GuardSettings, *, file_door: bool
-) -> list[Checked]:
-    """Check every draft before anything is stored; an error names the draft by its place in the list."""
-    checked = []
-    for place, draft in enumerate(drafts):
-        try:
-            checked.append(_check(writer, draft, settings, file_door=file_door))
-        except (InvalidMemory, MemoryTooLarge, HoldsSecrets) as error:
-            error.errors = [{"in": "body", "field": f"items.{place}", "message": error.detail}]
-            raise
-    return checked
+def check_draft(draft: MemoryDraft, binding: Binding) -> MemoryDraft:
+    """The draft in its stored form: inside the binding, tags without doubles, the path in its plain form.
 
-
-def _check(writer: Writer, draft: MemoryDraft, settings: GuardSettings, *, file_door: bool) -> Checked:
+    Raises InvalidMemory, MemoryTooLarge or OutsideBinding.
+    """
     check_content(draft.content, may_be_empty=draft.path is not None)
     check_validity(draft.valid_from, draft.valid_until)
     if draft.state not in STATES:
@@ -137,7 +113,7 @@ def _check(writer: Writer, draft: MemoryDraft, settings: GuardSettings, *, file_
     if draft.trust is not None and draft.trust not in TRUSTS:
         raise InvalidMemory(f"trust must be one of {', '.join(Trust.values)}.")
     cleaned: dict[str, Any] = {
-        "scope": bind(draft.scope, writer),
+        "scope": bind(draft.scope, binding),
         "importance": check_importance(draft.importance),
         "kind": check_kind(draft.kind),
         "subject": check_subject(draft.subject),
@@ -147,30 +123,4 @@ def _check(writer: Writer, draft: MemoryDraft, settings: GuardSettings, *, file_
     tags = check_tags(draft.tags)
     if list(tags) != list(draft.tags):
         changed["tags"] = tags
-    draft = replace(draft, **changed) if changed else draft
-    return guarded(draft, settings, file_door=file_door)
-
-
-def guarded(draft: MemoryDraft, settings: GuardSettings, *, file_door: bool) -> Checked:
-    """Run the guards; a file door refuses secrets, since the hashes that its callers hold must stay true."""
-    report = guards.inspect(
-        draft.content,
-        redact=settings.redact_secrets and not file_door,
-        quarantine_instructions=settings.quarantine_instructions,
-    )
-    if file_door and settings.redact_secrets and report.redactions:
-        raise HoldsSecrets("The text holds a secret (a key, a token or a password); take it out and write again.")
-    trust = draft.trust or (Trust.QUARANTINED if report.suspicious else Trust.TRUSTED)
-    if report.suspicious and trust == Trust.UNREVIEWED:
-        trust = Trust.QUARANTINED
-    return Checked(
-        draft if report.content == draft.content else replace(draft, content=report.content),
-        report.flags,
-        report.redactions,
-        trust,
-        report.recalled and settings.skip_recalled and not file_door,
-    )
-
-
-def origin_of(draft: MemoryDraft) -> dict[str, Any] | None:
-    return dict(draft.origin) if draft.origin else None
+    return replace(draft, **changed) if changed else draft

@@ -132,7 +132,7 @@ def apply_changes(revision: revising.Revision, changes: MemoryChanges, writer: W
             setattr(memory, name, value)
     drafting.check_validity(memory.valid_from, memory.valid_until)
     if changes.scope is not UNSET:
-        memory.scope = revising.find_scope(writer.workspace, drafting.bind(changes.scope, writer).as_dict())
+        memory.scope = revising.find_scope(writer.workspace, drafting.bind(changes.scope, writer.binding).as_dict())
     _apply_tags(revision, changes)
     if changes.archived is not UNSET:
         _apply_archived(revision, archived=changes.archived, now=now)

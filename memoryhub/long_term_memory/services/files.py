@@ -15,6 +15,7 @@ from memoryhub.long_term_memory.services.forgetting import close_reviews
 from memoryhub.long_term_memory.services.places import check_place
 from memoryhub.long_term_memory.services.remembering import remember
 from memoryhub.long_term_memory.services.writer import MemoryChanges, MemoryDraft, PathTaken, Writer
+from memoryhub.workspaces.principals import Binding
 
 DEFAULT_AGENT = "default"
 
@@ -24,12 +25,11 @@ class MovedIntoItself(errors.Conflict):
     title = "A directory can't be moved into itself"
 
 
-def scope_of_files(writer: Writer, names: ScopeNames) -> ScopeNames:
+def scope_of_files(binding: Binding, names: ScopeNames) -> ScopeNames:
     """The scope that a file door works in: the key's binding, what the caller names, else the default agent."""
-    binding = writer.binding
     if not names and not (binding.agent or binding.user or binding.project):
         names = ScopeNames(agent=DEFAULT_AGENT)
-    return bind(names, writer)
+    return bind(names, binding)
 
 
 def create_file(

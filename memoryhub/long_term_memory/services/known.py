@@ -1,23 +1,41 @@
 """What is stored already that a new memory could collide with."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from memoryhub.long_term_memory.domain import duplicates
 from memoryhub.long_term_memory.models import (
     Memory,
     MemoryState,
     Scope,
 )
 from memoryhub.long_term_memory.rows import PATHS_IN_USE, TEXTS_IN_TRASH, find_in_scopes
-from memoryhub.long_term_memory.services.drafting import Checked
 from memoryhub.long_term_memory.services.places import PathBlocked, check_place, parents_of
+from memoryhub.long_term_memory.services.preparing import Prepared
 from memoryhub.long_term_memory.services.writer import (
     InvalidMemory,
     PathTaken,
     Remembered,
 )
 from memoryhub.workspaces.models import Workspace
+
+
+class Standing(Protocol):
+    """A memory that stands already, or that this batch has just made."""
+
+    @property
+    def scope_id(self) -> int: ...
+    @property
+    def public_id(self) -> str: ...
+    @property
+    def content(self) -> str: ...
+    @property
+    def path(self) -> str | None: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def trust(self) -> str: ...
+    @property
+    def version(self) -> int: ...
 
 
 class Known:
@@ -28,28 +46,22 @@ class Known:
     def __init__(
         self,
         workspace: Workspace,
-        checked: Sequence[Checked],
+        prepared: Sequence[Prepared],
         scopes: dict[Any, Scope],
-        keys: dict[int, str],
         *,
         imported: bool,
     ) -> None:
         self.imported = imported
-        self.by_text: dict[tuple[int, str], Memory] = {}
-        self.by_path: dict[tuple[int, str], Memory] = {}
-        self.by_id: dict[str, Memory] = {}
-        self.directories: dict[tuple[int, str], Memory] = {}  # made by this batch: a file below each
+        self.by_text: dict[tuple[int, str], Standing] = {}
+        self.by_path: dict[tuple[int, str], Standing] = {}
+        self.by_id: dict[str, Standing] = {}
+        self.directories: dict[tuple[int, str], Standing] = {}  # made by this batch: a file below each
         self.forgotten: dict[tuple[int, str], str] = {}
         rows = Memory.objects.filter(workspace=workspace)
-        places = list(range(len(checked)))
-        for start in range(0, len(places), self.CHUNK):
-            part = places[start : start + self.CHUNK]
-            drafts = [checked[place].draft for place in part]
-            texts = {
-                (scopes[checked[place].draft.scope].pk, keys[place])
-                for place in part
-                if checked[place].draft.path is None
-            }
+        for start in range(0, len(prepared), self.CHUNK):
+            part = prepared[start : start + self.CHUNK]
+            drafts = [c.draft for c in part]
+            texts = {(scopes[c.draft.scope].pk, c.key) for c in part if c.draft.path is None}
             if found := find_in_scopes(texts, "dedupe_key"):
                 for memory in rows.filter(pk__in=found).select_related("scope"):
                     self.by_text[memory.scope_id, memory.dedupe_key or ""] = memory
@@ -61,9 +73,7 @@ class Known:
             if public_ids:
                 self.by_id |= {memory.public_id: memory for memory in rows.filter(public_id__in=public_ids)}
             if not imported:
-                self._load_forgotten(
-                    {(scopes[draft.scope].pk, duplicates.content_sha256(draft.content)) for draft in drafts}
-                )
+                self._load_forgotten({(scopes[c.draft.scope].pk, c.content_sha256) for c in part})
 
     def _load_forgotten(self, hashes: set[tuple[int, str]]) -> None:
         if found := find_in_scopes(hashes, "content_sha256", TEXTS_IN_TRASH):
@@ -74,7 +84,7 @@ class Known:
                 for scope_id, sha, public_id in trash.values_list("scope_id", "content_sha256", "public_id")
             }
 
-    def twin_of(self, c: Checked, scope: Scope, key: str) -> Memory | Remembered | None:
+    def twin_of(self, c: Prepared, scope: Scope) -> Standing | Remembered | None:
         """The stored memory that a draft repeats, a conflict, or None for a new one."""
         draft = c.draft
         if draft.public_id and draft.public_id in self.by_id:
@@ -92,9 +102,9 @@ class Known:
             return self._same_or_conflict(standing, c, "path")
         if draft.state == MemoryState.FORGOTTEN:
             return None
-        return self.by_text.get((scope.pk, key))
+        return self.by_text.get((scope.pk, c.key))
 
-    def _blocked(self, c: Checked, scope: Scope, path: str) -> Remembered | None:
+    def _blocked(self, c: Prepared, scope: Scope, path: str) -> Remembered | None:
         """A conflict where a file or directory is in the way of a new path."""
         if c.draft.state == MemoryState.FORGOTTEN:
             return None
@@ -118,7 +128,7 @@ class Known:
             return Remembered(outcome="conflict", id=error.extra["conflicting_id"], detail=error.detail)
         return None
 
-    def _same_or_conflict(self, standing: Memory, c: Checked, what: str) -> Memory | Remembered:
+    def _same_or_conflict(self, standing: Standing, c: Prepared, what: str) -> Standing | Remembered:
         if standing.content == c.draft.content:
             return standing
         if not self.imported:
@@ -131,10 +141,14 @@ class Known:
             detail=f"the {what} is taken by another text",
         )
 
-    def add(self, memory: Memory, key: str) -> None:
-        if memory.dedupe_key is not None:
-            self.by_text[memory.scope_id, key] = memory
-        if memory.path is not None and memory.state != MemoryState.FORGOTTEN:
-            self.by_path[memory.scope_id, memory.path] = memory
-            self.directories |= {(memory.scope_id, part): memory for part in parents_of(memory.path)}
-        self.by_id[memory.public_id] = memory
+    def add(self, standing: Standing, c: Prepared) -> None:
+        """Take note of what this batch made of a draft."""
+        scope_id, path = standing.scope_id, c.draft.path
+        self.by_id[standing.public_id] = standing
+        if c.draft.state == MemoryState.FORGOTTEN:
+            return
+        if path is None:
+            self.by_text[scope_id, c.key] = standing
+        else:
+            self.by_path[scope_id, path] = standing
+            self.directories |= {(scope_id, part): standing for part in parents_of(path)}

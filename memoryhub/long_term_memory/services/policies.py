@@ -25,6 +25,7 @@ from memoryhub.long_term_memory.queries.policy import (
     read_policy_book,
 )
 from memoryhub.long_term_memory.rows import execute_many, insert_rows
+from memoryhub.long_term_memory.services import deriving
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.writer import Writer
 
@@ -227,7 +228,7 @@ def redraw_for_policy(memory: Memory, tags: frozenset[str], book: PolicyBook, no
         memory.state, memory.state_since, memory.state_by_curve = verdict.state, verdict.since, True
         if verdict.state == "forgotten":
             memory.trashed_at, memory.dedupe_key = now, None
-    revising.store_curve(memory, curve, policy, now)
+    deriving.store_curve(memory, curve, policy, now)
     return memory.state != before
 
 

@@ -26,6 +26,7 @@ from memoryhub.long_term_memory.queries.recall import (
 )
 from memoryhub.long_term_memory.rows import execute_many, insert_rows
 from memoryhub.long_term_memory.search.request import SearchRequest
+from memoryhub.long_term_memory.services import deriving
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.finding import find_memory
 from memoryhub.long_term_memory.services.writer import Writer
@@ -116,7 +117,7 @@ def count_accesses(workspace: Workspace, memories: Sequence[Memory], now: dateti
         memory.access_count += 1
         memory.last_accessed_at = now
         if memory.state in (MemoryState.ACTIVE, MemoryState.FADING):
-            revising.redraw(memory, tag_names(memory), book, now)
+            deriving.redraw(memory, tag_names(memory), book, now)
     _store_accesses(bumped, [state for _, state in before])
     revising.update_document_facts(bumped)
     return len(bumped)

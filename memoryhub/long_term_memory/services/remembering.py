@@ -2,32 +2,40 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from memoryhub.audit.models import ChangeSet
-from memoryhub.common import clock, ids
-from memoryhub.long_term_memory.domain import duplicates, text
-from memoryhub.long_term_memory.domain.decay import PolicyBook
+from memoryhub.common import clock
 from memoryhub.long_term_memory.models import (
     Memory,
     MemoryOrigin,
     MemoryState,
-    Operation,
+    MemoryVersion,
     Scope,
+    SearchDocument,
     Trust,
 )
 from memoryhub.long_term_memory.queries.guards import GuardSettings, get_guard_settings
 from memoryhub.long_term_memory.queries.policy import get_policy_book
-from memoryhub.long_term_memory.rows import insert_rows, new_instance
+from memoryhub.long_term_memory.rows import (
+    converted,
+    insert_rows,
+    insert_values,
+    light_row,
+    mark_stored,
+    relate,
+    reserve_ids,
+    with_values,
+)
 from memoryhub.long_term_memory.search import documents, embedders
 from memoryhub.long_term_memory.search.index import term_index
 from memoryhub.long_term_memory.services import revisions as revising
-from memoryhub.long_term_memory.services.drafting import Checked, check_drafts, origin_of
 from memoryhub.long_term_memory.services.finding import closes_circle
-from memoryhub.long_term_memory.services.known import Known
+from memoryhub.long_term_memory.services.known import Known, Standing
+from memoryhub.long_term_memory.services.preparing import Preparation, Prepared
 from memoryhub.long_term_memory.services.proposing import ask_about_quarantined, propose_duplicates
 from memoryhub.long_term_memory.services.write_limit import limit_writes
 from memoryhub.long_term_memory.services.writer import (
@@ -41,7 +49,6 @@ from memoryhub.work.services import enqueue_job
 from memoryhub.workspaces.models import Agent, Session, Workspace
 from memoryhub.workspaces.services import ensure_agent, ensure_sessions
 
-BACKDATED = timedelta(hours=1)  # a memory that is older than this when it arrives counts as imported
 NEAR_DUPLICATE_LIMIT = 50  # above so many new memories in one call, a job looks for near duplicates
 MAX_REPORTED_TAGS = 20
 TRIES = 5  # while others store the same
@@ -69,33 +76,39 @@ def remember(
     settings = get_guard_settings(writer.workspace)
     if not imported:
         limit_writes(writer, len(drafts), settings)
-    checked = check_drafts(writer, drafts, settings, file_door=file_door)
-    vectors = _embed(checked) if embed else {}
+    prepared = Preparation.by(writer, settings, imported=imported, file_door=file_door).prepare_all(drafts)
+    return remember_prepared(writer=writer, prepared=prepared, embed=embed, imported=imported)
+
+
+def remember_prepared(
+    *, writer: Writer, prepared: list[Prepared], embed: bool = False, imported: bool = False
+) -> list[Remembered]:
+    """Steps 2 to 5 of `remember`, for drafts that were prepared before by the same guards."""
+    settings = get_guard_settings(writer.workspace)
+    vectors = _embed(prepared) if embed else {}
     for _ in range(TRIES - 1):
         try:
-            return _store(writer, settings, checked, vectors, imported=imported)
+            return _store(writer, settings, prepared, vectors, imported=imported)
         except IntegrityError:
             continue  # somebody stored one of these texts or paths at the same moment: look again, and find theirs
-    return _store(writer, settings, checked, vectors, imported=imported)
+    return _store(writer, settings, prepared, vectors, imported=imported)
 
 
 def _store(
-    writer: Writer, settings: GuardSettings, checked: list[Checked], vectors: dict[int, bytes], *, imported: bool
+    writer: Writer, settings: GuardSettings, prepared: list[Prepared], vectors: dict[int, bytes], *, imported: bool
 ) -> list[Remembered]:
     with transaction.atomic():
-        batch = _Batch(writer, settings, checked, imported=imported, now=clock.now())
+        batch = _Batch(writer, settings, prepared, imported=imported, now=clock.now())
         results = batch.store(vectors)
         if len(vectors) < len(batch.created):
             leave_embedding_job(writer.workspace)
     return results
 
 
-def preview_remember(*, writer: Writer, drafts: Sequence[MemoryDraft]) -> list[Remembered]:
+def preview_prepared(*, writer: Writer, prepared: list[Prepared]) -> list[Remembered]:
     """What an import of these drafts would make of them; nothing is stored."""
-    settings = get_guard_settings(writer.workspace)
-    checked = check_drafts(writer, drafts, settings, file_door=False)
     with transaction.atomic():
-        batch = _Batch(writer, settings, checked, imported=True, now=clock.now())
+        batch = _Batch(writer, get_guard_settings(writer.workspace), prepared, imported=True, now=clock.now())
         results = batch.preview()
         transaction.set_rollback(True)
     return results
@@ -108,7 +121,7 @@ def leave_embedding_job(workspace: Workspace) -> None:
         enqueue_job(workspace=workspace, kind="embed_memories", idempotency_key=f"embed:{workspace.pk}:{minute}")
 
 
-def _embed(checked: Sequence[Checked]) -> dict[int, bytes]:
+def _embed(prepared: Sequence[Prepared]) -> dict[int, bytes]:
     """The packed vector of each draft by place; empty where the embedder is off or down.
 
     Neighbours in the source session are embedded as well and summed in; each distinct text is embedded once.
@@ -116,7 +129,7 @@ def _embed(checked: Sequence[Checked]) -> dict[int, bytes]:
     embedder = embedders.current()
     if not embedder.model_id:
         return {}
-    mixtures = [_mixture(c.draft) for c in checked]
+    mixtures = [_mixture(c.draft) for c in prepared]
     texts = list(dict.fromkeys(text for mixture in mixtures for text, _ in mixture))
     try:
         rows = dict(zip(texts, embedder.embed(texts, "document"), strict=True))
@@ -138,21 +151,61 @@ def _mixture(draft: MemoryDraft) -> list[tuple[str, float]]:
     return [(own, 1.0), *((text, tenths / 10) for text, tenths in around if text)]
 
 
+@dataclass(slots=True)
+class _New:
+    """One new memory of a batch."""
+
+    place: int
+    c: Prepared
+    scope: Scope
+    session_id: int | None
+    pk: int = 0
+    version: int = 1
+    more_flags: tuple[str, ...] = ()
+
+    @property
+    def scope_id(self) -> int:
+        return self.scope.pk
+
+    @property
+    def public_id(self) -> str:
+        return self.c.public_id
+
+    @property
+    def content(self) -> str:
+        return self.c.draft.content
+
+    @property
+    def path(self) -> str | None:
+        return self.c.draft.path
+
+    @property
+    def state(self) -> str:
+        return self.c.state
+
+    @property
+    def trust(self) -> str:
+        return self.c.trust
+
+    @property
+    def flags(self) -> list[str]:
+        return [*self.c.flags, *self.more_flags]
+
+
 @dataclass
 class _Batch:
     """The drafts of one call inside its transaction."""
 
     writer: Writer
     settings: GuardSettings
-    checked: list[Checked]
+    prepared: list[Prepared]
     imported: bool
     now: datetime
-    created: list[tuple[int, Memory]] = field(default_factory=list)
+    created: list[_New] = field(default_factory=list)
     results: dict[int, Remembered] = field(default_factory=dict)
     revived: list[Memory] = field(default_factory=list)
     change_set: ChangeSet | None = None
     unknown_agents: set[str] = field(default_factory=set)
-    words: list[list[str]] = field(default_factory=list)  # of each draft's text
 
     @property
     def workspace(self) -> Workspace:
@@ -161,25 +214,24 @@ class _Batch:
     def store(self, vectors: dict[int, bytes]) -> list[Remembered]:
         scopes = self._find_scopes()
         sessions = ensure_sessions(
-            workspace=self.workspace, sids=[c.draft.session for c in self.checked if c.draft.session]
+            workspace=self.workspace, sids=[c.draft.session for c in self.prepared if c.draft.session]
         )
-        book = get_policy_book(self.workspace)
-        self._sort_out(scopes, sessions, book)
+        self._sort_out(scopes, sessions)
         if self.created or self.revived:
             self.change_set = revising.open_set(self.writer, "remember", len(self.created) + len(self.revived))
             self._insert(vectors)
             self._revive()
             self._supersede()
             self._ask_for_review()
-        return [self.results[place] for place in range(len(self.checked))]
+        return [self.results[place] for place in range(len(self.prepared))]
 
     def preview(self) -> list[Remembered]:
         """The outcomes alone; the caller rolls back what finding them made."""
-        self._sort_out(self._find_scopes(), {}, get_policy_book(self.workspace))
-        return [self.results[place] for place in range(len(self.checked))]
+        self._sort_out(self._find_scopes(), {})
+        return [self.results[place] for place in range(len(self.prepared))]
 
     def _find_scopes(self) -> dict[Any, Scope]:
-        names = {c.draft.scope for c in self.checked}
+        names = {c.draft.scope for c in self.prepared}
         agents = {scope.agent for scope in names if scope.agent}
         known = Agent.objects.filter(workspace=self.workspace, name__in=agents) if agents else Agent.objects.none()
         self.unknown_agents = agents - set(known.values_list("name", flat=True))
@@ -189,117 +241,123 @@ class _Batch:
         return revising.find_scopes(self.workspace, names)
 
     # --- what each draft becomes -------------------------------------------------------------------------------------
-    def _sort_out(self, scopes: dict[Any, Scope], sessions: dict[str, Session], book: PolicyBook) -> None:
+    def _sort_out(self, scopes: dict[Any, Scope], sessions: dict[str, Session]) -> None:
         """Decide for each draft, in order, whether it is new; doubles inside the batch count too."""
-        self.words = [text.words(c.draft.content) for c in self.checked]
-        keys = {
-            place: duplicates.dedupe_key(
-                c.draft.content, c.draft.valid_from, c.draft.valid_until, c.draft.subject, self.words[place]
-            )
-            for place, c in enumerate(self.checked)
-        }
-        known = Known(self.workspace, self.checked, scopes, keys, imported=self.imported)
-        for place, c in enumerate(self.checked):
+        known = Known(self.workspace, self.prepared, scopes, imported=self.imported)
+        for place, c in enumerate(self._as_of_now()):
             if c.recalled:
                 self.results[place] = _recalled(c)
                 continue
             scope = scopes[c.draft.scope]
-            twin = known.twin_of(c, scope, keys[place])
+            twin = known.twin_of(c, scope)
             if twin is not None:
                 self.results[place] = twin if isinstance(twin, Remembered) else self._duplicate(twin)
                 continue
-            memory = self._new_memory(c, scope, sessions, book, keys[place])
-            forgotten = known.forgotten.get((scope.pk, memory.content_sha256)) if memory.path is None else None
-            flags = [*c.flags, *(["forgotten_before"] if forgotten else [])]
-            memory.flags = flags
-            known.add(memory, keys[place])
-            self.created.append((place, memory))
+            session = sessions.get(c.draft.session) if c.draft.session else None
+            new = _New(place, c, scope, session.pk if session else None)
+            forgotten = known.forgotten.get((scope.pk, c.content_sha256)) if c.draft.path is None else None
+            if forgotten:
+                new.more_flags = ("forgotten_before",)
+            known.add(new, c)
+            self.created.append(new)
             self.results[place] = Remembered(
                 outcome="created",
-                id=memory.public_id,
-                state=memory.state,
-                trust=memory.trust,
-                flags=flags,
+                id=c.public_id,
+                state=c.state,
+                trust=c.trust,
+                flags=new.flags,
                 redactions=c.redactions,
                 restorable=forgotten,
             )
 
-    def _duplicate(self, memory: Memory) -> Remembered:
+    def _as_of_now(self) -> list[Prepared]:
+        """The drafts under the policy in force, those of unknown agents quarantined where the workspace wants that."""
+        book = get_policy_book(self.workspace)
+        stale = any(other != book for other in {id(c.book): c.book for c in self.prepared}.values())
+        strangers = self.unknown_agents if self.settings.quarantine_unknown_agents else set()
+        if not stale and not strangers:
+            return self.prepared
+        preparation = Preparation(self.writer.binding, self.settings, book, self.imported)
+        return [
+            preparation.again(
+                c, self.now, trust=Trust.QUARANTINED.value if c.draft.scope.agent in strangers else c.trust
+            )
+            if stale or c.draft.scope.agent in strangers
+            else c
+            for c in self.prepared
+        ]
+
+    def _duplicate(self, memory: Standing) -> Remembered:
         """The text stands here already; saying it again brings an archived memory back."""
-        if memory.state == MemoryState.ARCHIVED and not self.imported:
+        if isinstance(memory, Memory) and memory.state == MemoryState.ARCHIVED and not self.imported:
             self.revived.append(memory)
         return Remembered(
             outcome="duplicate", id=memory.public_id, state=memory.state, trust=memory.trust, version=memory.version
         )
 
-    def _new_memory(self, c: Checked, scope: Scope, sessions: dict[str, Session], book: PolicyBook, key: str) -> Memory:
-        draft, now = c.draft, self.now
-        created_at = draft.created_at or now
-        trust = c.trust
-        if self.settings.quarantine_unknown_agents and draft.scope.agent in self.unknown_agents:
-            trust = Trust.QUARANTINED
-        memory: Memory = new_instance(
-            Memory,
-            {
-                "workspace": self.workspace,
-                "scope": scope,
-                "store": draft.store,
-                "session": sessions.get(draft.session or ""),
-                "superseded_by": None,
-            },
-            public_id=draft.public_id or ids.new_id("mem"),
-            event_id=draft.event or "",
-            subject=draft.subject,
-            content=draft.content,
-            path=draft.path,
-            kind=draft.kind,
-            importance=draft.importance,
-            pinned=draft.pinned,
-            state=draft.state,
-            state_since=now if draft.state == MemoryState.ACTIVE else created_at,
-            state_by_curve=True,
-            trashed_at=now if draft.state == MemoryState.FORGOTTEN else None,
-            trust=trust,
-            created_at=created_at,
-            content_changed_at=draft.content_changed_at or created_at,
-            metadata_changed_at=draft.metadata_changed_at or draft.content_changed_at or created_at,
-            last_accessed_at=draft.last_accessed_at,
-            access_count=draft.access_count,
-            imported_at=now if self.imported or now - created_at > BACKDATED else None,
-            valid_from=draft.valid_from,
-            valid_until=draft.valid_until,
-            expires_at=draft.expires_at,
-        )
-        if draft.state == MemoryState.ARCHIVED:
-            memory.state_since = now  # the time until it is forgotten starts with the import
-        revising.redraw(memory, draft.tags, book, now)
-        revising.identify(memory, key)
-        return memory
-
     # --- rows --------------------------------------------------------------------------------------------------------
     def _insert(self, vectors: dict[int, bytes]) -> None:
-        memories = [memory for _, memory in self.created]
-        insert_rows(memories)
-        fresh = []
+        workspace_id, change_set = self.workspace.pk, self.change_set
+        assert change_set is not None
+        by_whom = revising.marks_of(self.writer, change_set)
         model_id = revising.current_model_id() if vectors else None
-        rows = []
-        for place, memory in self.created:
-            draft = self.checked[place].draft
-            document = documents.build_document(
-                memory, draft.context_before, draft.context_after, vectors.get(place), self.words[place]
-            )
-            document.model_id = model_id if document.vector else None
-            rows.append(document)
-            revision = revising.Revision(memory, draft.tags, is_new=True)
-            revision.operation = Operation.CREATED
-            fresh.append(revision)
-        revising.write_tags(self.workspace, fresh)
-        assert self.change_set is not None
-        insert_rows([revising.version_of(revision, self.writer, self.change_set, self.now) for revision in fresh])
-        insert_rows(rows)
-        term_index().add([(row.key, documents.index_tokens(row)) for row in rows])
-        origins = [(memory, origin_of(self.checked[place].draft)) for place, memory in self.created]
-        insert_rows([MemoryOrigin(memory=memory, data=data) for memory, data in origins if data])
+        memories, versions, docs, index = [], [], [], []
+        count = len(self.created)
+        keys = zip(reserve_ids(Memory, count), reserve_ids(MemoryVersion, count), strict=True)
+        for new, (pk, version_id) in zip(self.created, keys, strict=True):
+            new.pk = pk
+            rows, draft = new.c.rows, new.c.draft
+            own: dict[str, Any] = {
+                "id": pk,
+                "workspace_id": workspace_id,
+                "scope_id": new.scope_id,
+                "store_id": draft.store.pk if draft.store else None,
+                "session_id": new.session_id,
+            }
+            if new.more_flags:
+                own["flags"] = converted(Memory, "flags", new.flags)
+            memories.append(with_values(Memory, rows.memory, own))
+            versions.append(with_values(MemoryVersion, rows.version, {**by_whom, "id": version_id, "memory_id": pk}))
+            key, vector = documents.document_key(new.scope_id, pk), vectors.get(new.place)
+            its: dict[str, Any] = {"key": key, "workspace_id": workspace_id, "session_id": new.session_id}
+            if vector is not None:
+                its |= {"vector": vector, "model_id": model_id}
+            docs.append(with_values(SearchDocument, rows.document, its))
+            index.append((key, documents.tokens_of(key, workspace_id, rows.terms)))
+        insert_values(Memory, memories)
+        self._insert_tags()
+        insert_values(MemoryVersion, versions)
+        insert_values(SearchDocument, docs)
+        term_index().add(index)
+        origins = [(new.pk, dict(new.c.draft.origin)) for new in self.created if new.c.draft.origin]
+        insert_rows([light_row(MemoryOrigin, memory_id=pk, data=data) for pk, data in origins])
+
+    def _insert_tags(self) -> None:
+        names = revising.tag_ids(self.workspace, {name for new in self.created for name in new.c.draft.tags})
+        tags = ((new.pk, name) for new in self.created for name in sorted(set(new.c.draft.tags)))
+        revising.insert_tags(tags, names)
+
+    def _objects(self, new: Sequence[_New]) -> list[Memory]:
+        """The rows of new memories as objects: those that were prepared here, the others loaded."""
+        if any(one.c.memory is None for one in new):
+            found = Memory.objects.select_related("scope").in_bulk([one.pk for one in new])
+            return [found[one.pk] for one in new]
+        out = []
+        for one in new:
+            memory = one.c.memory
+            assert memory is not None
+            memory.pk, memory.flags = one.pk, one.flags
+            related = {
+                "workspace": self.workspace,
+                "scope": one.scope,
+                "store": one.c.draft.store,
+                "superseded_by": None,
+            }
+            relate(memory, related)
+            memory.session_id = one.session_id
+            mark_stored(memory)
+            out.append(memory)
+        return out
 
     def _revive(self) -> None:
         """Bring back archived memories whose text was said again."""
@@ -323,10 +381,9 @@ class _Batch:
                     )
 
     def _supersede(self) -> None:
-        pairs = [
-            (memory, self.checked[p].draft.supersedes) for p, memory in self.created if self.checked[p].draft.supersedes
-        ]
-        for memory, old_id in pairs:
+        superseding = [new for new in self.created if new.c.draft.supersedes]
+        for new, memory in zip(superseding, self._objects(superseding), strict=True):
+            old_id = new.c.draft.supersedes
             old = Memory.objects.select_related("scope").filter(workspace=self.workspace, public_id=old_id).first()
             if old is None or not _reaches(self.writer, old):
                 if self.imported:
@@ -335,16 +392,16 @@ class _Batch:
             supersede_row(self.writer, old, memory, self.now, self.change_set)
 
     def _ask_for_review(self) -> None:
-        quarantined = [memory for _, memory in self.created if memory.trust == Trust.QUARANTINED]
-        ask_about_quarantined(workspace=self.workspace, memories=quarantined, now=self.now)
-        if not self.settings.find_duplicates:
+        quarantined = [new for new in self.created if new.trust == Trust.QUARANTINED]
+        ask_about_quarantined(workspace=self.workspace, memories=self._objects(quarantined), now=self.now)
+        if not self.settings.find_duplicates or self.imported:
             return
-        candidates = [memory for _, memory in self.created if memory.path is None and memory.trust != Trust.QUARANTINED]
-        if len(candidates) <= NEAR_DUPLICATE_LIMIT and not self.imported:
-            propose_duplicates(workspace=self.workspace, memories=candidates, now=self.now)
+        candidates = [new for new in self.created if new.path is None and new.trust != Trust.QUARANTINED]
+        if len(candidates) <= NEAR_DUPLICATE_LIMIT:
+            propose_duplicates(workspace=self.workspace, memories=self._objects(candidates), now=self.now)
 
 
-def _recalled(c: Checked) -> Remembered:
+def _recalled(c: Prepared) -> Remembered:
     return Remembered(outcome="recalled", id="", flags=["recalled"], detail="This text came from a recall.")
 
 

@@ -14,6 +14,7 @@ from memoryhub.audit.services import open_change_set
 from memoryhub.common import clock, errors
 from memoryhub.long_term_memory.models import Memory, MemoryState, MemoryVersion, Operation
 from memoryhub.long_term_memory.queries.policy import read_policy_book
+from memoryhub.long_term_memory.services import deriving
 from memoryhub.long_term_memory.services import revisions as revising
 from memoryhub.long_term_memory.services.clashes import find_path_twins, find_text_twins
 from memoryhub.long_term_memory.services.editing import take_form
@@ -214,7 +215,7 @@ def _drop_clashes(kept: list[revising.Revision]) -> list[dict[str, str]]:
     """Leave alone what can't go back because its path or text was taken meanwhile."""
     coming = [r for r in kept if r.memory.state != MemoryState.FORGOTTEN and r.changed]
     for revision in coming:
-        revising.identify(revision.memory)
+        deriving.identify(revision.memory)
     memories = [revision.memory for revision in coming]
     taken = {**find_text_twins(memories), **find_path_twins(memories)}
     kept[:] = [revision for revision in kept if revision.memory.pk not in taken]

@@ -4,7 +4,7 @@ A service loads memories with `begin`, changes their fields and tags, and hands 
 that changes nothing writes nothing. Ten thousand revisions are a handful of prepared statements.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,10 +15,7 @@ from memoryhub.audit.services import open_change_set
 from memoryhub.common import ids
 from memoryhub.common.many_rows import insert_many
 from memoryhub.common.plain_query import PlainQuery
-from memoryhub.long_term_memory.domain import duplicates
-from memoryhub.long_term_memory.domain.decay import Curve, DecayPolicy, PolicyBook, draw_curve
-from memoryhub.long_term_memory.domain.forms import TIMES, differing, pack_time, unpack_time
-from memoryhub.long_term_memory.domain.lifecycle import Standing, forget_moment, judge
+from memoryhub.long_term_memory.domain.forms import TIMES, differing, unpack_time
 from memoryhub.long_term_memory.domain.scoping import ScopeNames
 from memoryhub.long_term_memory.models import (
     EmbeddingModel,
@@ -31,7 +28,7 @@ from memoryhub.long_term_memory.models import (
     SearchDocument,
     Tag,
 )
-from memoryhub.long_term_memory.queries.policy import facts_of_curve, get_policy_book
+from memoryhub.long_term_memory.queries.policy import get_policy_book
 from memoryhub.long_term_memory.rows import (
     asked_for,
     execute_many,
@@ -43,6 +40,7 @@ from memoryhub.long_term_memory.rows import (
 from memoryhub.long_term_memory.search import documents, embedders
 from memoryhub.long_term_memory.search.index import term_index
 from memoryhub.long_term_memory.services.clashes import find_text_twins
+from memoryhub.long_term_memory.services.deriving import facts_of, identify, redraw
 from memoryhub.long_term_memory.services.places import check_places
 from memoryhub.long_term_memory.services.writer import ChangedMeanwhile, TextTaken, Writer
 from memoryhub.workspaces.models import Workspace
@@ -58,32 +56,14 @@ CHUNK = 500
 SCOPES_AT_ONCE = 250
 
 
-def facts_of(memory: Memory, tags: Iterable[str]) -> dict[str, Any]:
-    """A memory's form without its content: what a version remembers of it."""
-    return {
-        "scope": memory.scope.as_dict(),
-        "subject": memory.subject,
-        "kind": memory.kind,
-        "importance": memory.importance,
-        "pinned": memory.pinned,
-        "tags": sorted(tags),
-        "path": memory.path,
-        # Fading is derived from the curve; a version only knows what somebody did.
-        "state": MemoryState.ACTIVE if memory.state == MemoryState.FADING else memory.state,
-        "trust": memory.trust,
-        "superseded_by": memory.superseded_by_id,
-        **{name: pack_time(getattr(memory, name)) for name in TIMES},
-    }
-
-
 class Revision:
     """One memory on its way to its next version."""
 
-    def __init__(self, memory: Memory, tags: Iterable[str], *, is_new: bool = False) -> None:
+    def __init__(self, memory: Memory, tags: Iterable[str]) -> None:
         self.memory = memory
-        self.old_tags = frozenset() if is_new else frozenset(tags)
+        self.old_tags = frozenset(tags)
         self.tags = set(tags)
-        self.old_facts = {} if is_new else facts_of(memory, tags)
+        self.old_facts = facts_of(memory, memory.scope.as_dict(), tags)
         self.old_content = memory.content
         self.old_key = memory.document_key
         self.operation: str = Operation.MODIFIED
@@ -96,7 +76,7 @@ class Revision:
 
     @property
     def changed_facts(self) -> list[str]:
-        return differing(self.old_facts, facts_of(self.memory, self.tags))
+        return differing(self.old_facts, facts_of(self.memory, self.memory.scope.as_dict(), self.tags))
 
     @property
     def changed(self) -> bool:
@@ -137,46 +117,6 @@ def set_state(revision: Revision, state: str, now: datetime) -> None:
     if state == MemoryState.FORGOTTEN:
         memory.trashed_at = now
         revision.operation = Operation.DELETED
-
-
-def redraw(memory: Memory, tags: Iterable[str], book: PolicyBook, now: datetime) -> None:
-    """Draw the curve anew and evaluate it; only active and fading follow it at once."""
-    names = frozenset(tags)
-    policy = book.policy_for(memory.kind, names)
-    curve = draw_curve(facts_of_curve(memory, names), policy)
-    if memory.state in (MemoryState.ACTIVE, MemoryState.FADING):
-        verdict = judge(Standing(memory.state, memory.state_since), curve, policy, now)  # type: ignore[arg-type]
-        if verdict.state in ("active", "fading") and verdict.state != memory.state:
-            memory.state, memory.state_since, memory.state_by_curve = verdict.state, verdict.since, True
-    store_curve(memory, curve, policy, now)
-
-
-def store_curve(memory: Memory, curve: Curve, policy: DecayPolicy, now: datetime) -> None:
-    """Put a curve into the row: its parameters, today's strength, and the moments that still lie ahead."""
-    memory.idle_since = curve.idle_since
-    memory.daily_loss, memory.floor = curve.daily_loss, curve.floor
-    memory.strength, memory.strength_at = curve.strength_at(now), now
-    ahead = memory.state in (MemoryState.ACTIVE, MemoryState.FADING)
-    memory.fades_at = curve.fades_at if memory.state == MemoryState.ACTIVE else None
-    memory.archives_at = curve.archives_at if ahead else None
-    memory.forgets_at = None
-    archived_at = curve.archives_at if ahead else memory.state_since
-    if memory.state != MemoryState.FORGOTTEN and archived_at is not None:
-        memory.forgets_at = forget_moment(Standing("archived", archived_at), policy, curve)
-
-
-def identify(memory: Memory, key: str | None = None) -> None:
-    """Set what is derived from the text: its hash, and the key under which its like may exist once (computed anew, or given)."""
-    memory.content_sha256 = duplicates.content_sha256(memory.content)
-    alone = (
-        memory.path is None
-        and memory.state != MemoryState.FORGOTTEN
-        and memory.superseded_by_id is None
-        and memory.superseded_at is None
-    )
-    if alone and key is None:
-        key = duplicates.dedupe_key(memory.content, memory.valid_from, memory.valid_until, memory.subject)
-    memory.dedupe_key = key if alone else None
 
 
 def open_set(writer: Writer, action: str, count: int) -> ChangeSet:
@@ -256,24 +196,31 @@ def version_of(revision: Revision, writer: Writer, change_set: ChangeSet, now: d
     memory = revision.memory
     version: MemoryVersion = light_row(
         MemoryVersion,
-        workspace_id=memory.workspace_id,
         memory_id=memory.id,
         public_id=ids.new_id("memver"),
         number=memory.version,
         operation=revision.operation,
         content=memory.content,
         content_sha256=memory.content_sha256,
-        facts=facts_of(memory, revision.tags),
+        facts=facts_of(memory, memory.scope.as_dict(), revision.tags),
         restored_from=revision.restored_from,
-        reason=writer.reason[:500],
-        actor_kind=writer.actor.kind,
-        actor_id=writer.actor.id[:64],
-        actor_label=writer.actor.label[:200],
-        session_id=writer.session.pk if writer.session else None,
-        change_set_id=change_set.pk,
+        **marks_of(writer, change_set),
         created_at=now,
     )
     return version
+
+
+def marks_of(writer: Writer, change_set: ChangeSet) -> dict[str, Any]:
+    """What each version row tells of its write: who, why, in which change set."""
+    return {
+        "workspace_id": writer.workspace.pk,
+        "reason": writer.reason[:500],
+        "actor_kind": writer.actor.kind,
+        "actor_id": writer.actor.id[:64],
+        "actor_label": writer.actor.label[:200],
+        "session_id": writer.session.pk if writer.session else None,
+        "change_set_id": change_set.pk,
+    }
 
 
 def tag_ids(workspace: Workspace, names: Iterable[str]) -> dict[str, int]:
@@ -294,10 +241,15 @@ def tag_ids(workspace: Workspace, names: Iterable[str]) -> dict[str, int]:
 def write_tags(workspace: Workspace, revisions: Sequence[Revision]) -> None:
     """Add and remove exactly the tags that differ."""
     names = tag_ids(workspace, {name for revision in revisions for name in revision.tags ^ revision.old_tags})
-    added = [(r.memory.id, names[name]) for r in revisions for name in sorted(r.tags - r.old_tags)]
     removed = [(r.memory.id, names[name]) for r in revisions for name in sorted(r.old_tags - r.tags)]
-    insert_many(MemoryTag._meta.db_table, ("memory_id", "tag_id"), added)
+    insert_tags([(r.memory.id, name) for r in revisions for name in sorted(r.tags - r.old_tags)], names)
     execute_many("DELETE FROM long_term_memory_memorytag WHERE memory_id = %s AND tag_id = %s", removed)
+
+
+def insert_tags(added: Iterable[tuple[int, str]], names: Mapping[str, int]) -> None:
+    """Give memories tags by name; `names` are the tags' ids."""
+    rows = [(memory_id, names[name]) for memory_id, name in added]
+    insert_many(MemoryTag._meta.db_table, ("memory_id", "tag_id"), rows)
 
 
 def refresh_documents(revisions: Sequence[Revision], vectors: dict[int, bytes]) -> None:

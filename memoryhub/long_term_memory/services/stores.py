@@ -62,7 +62,7 @@ def _make_store(writer: Writer, name: str, description: str, metadata: Mapping[s
             created_at=now,
             updated_at=now,
         )
-        bind(scope_of_store(store), writer)
+        bind(scope_of_store(store), writer.binding)
         store.save(force_insert=True)
         _note(writer, "create_store", store)
     return store

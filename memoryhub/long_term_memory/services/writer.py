@@ -96,7 +96,7 @@ class Writer:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class MemoryDraft:
     """A memory that is not stored yet. Only content and scope are needed; imports bring ids and times along."""
 
