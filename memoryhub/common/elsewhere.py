@@ -16,7 +16,9 @@ from typing import IO, Any, BinaryIO
 from memoryhub.common import errors
 
 PIECE = 256 * 1024  # bytes of the file that travel together
-PIPE = 1024 * 1024  # bytes that wait in the pipe: an item, while the next one is being made (Linux grants no more by itself)
+PIPE = (
+    1024 * 1024
+)  # bytes that wait in the pipe: an item, while the next one is being made (Linux grants no more by itself)
 _WAIT_SECONDS = 5
 
 
@@ -64,7 +66,9 @@ def _received(items: IO[bytes], feeder: "_Feeder") -> Iterator[Any]:
         try:
             error, item = pickle.load(items)  # noqa: S301 - our own process wrote it
         except (EOFError, pickle.UnpicklingError) as ended:
-            raise ReaderDied("It was killed, or memory ran out; what came in before is stored, so run it again.") from ended
+            raise ReaderDied(
+                "It was killed, or memory ran out; what came in before is stored, so run it again."
+            ) from ended
         if error is None and item is None:
             error = feeder.error
         if error is not None:

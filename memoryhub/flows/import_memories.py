@@ -221,7 +221,7 @@ class _Load:
         )
 
     def finish(self) -> None:
-        """Put newer memories in the place of older ones, now that both are here."""
+        """Put newer memories in the place of older ones, now that both are here; name what was left in the file's order."""
         for place, old_id, new_id in self.superseded:
             try:
                 with transaction.atomic():
@@ -231,6 +231,8 @@ class _Load:
                         supersede_row(self.writer, old, new, clock.now(), self.result.change_set)
             except ClosesCircle:
                 self.result.skip(place.line, "superseded_by closes a circle; the memory stays current", place.file)
+        for named in (self.result.skipped, self.result.conflict_items):
+            named.sort(key=lambda item: (item.get("file", ""), item["line"]))
 
     def _count(self, item: ReadMemory, outcome: Remembered) -> Remembered:
         """Count one outcome, and return it as it stands after all that came before."""

@@ -19,6 +19,7 @@ from memoryhub.long_term_memory.services.preparing import Preparation, Prepared
 from memoryhub.long_term_memory.services.writer import MemoryDraft
 
 CHUNK = 500  # records of one transaction: other writers wait for some tenths of a second at most
+WINDOW = 10_000  # records that are looked at together: some 20 MB
 DEFAULT_IMPORTANCE = 0.5
 
 Item = MemoryRecord | Problem
@@ -27,6 +28,24 @@ Item = MemoryRecord | Problem
 def read_chunks(stream: BinaryIO, format: str, preparation: Preparation) -> Generator[list["ReadMemory | Problem"]]:
     """The records of a file in this format."""
     return Reader(preparation).chunks(get_format(format).read(stream))
+
+
+def _by_scope(items: Iterator[Item]) -> Iterator[list[Item]]:
+    """A file's items in windows, and of a long one those of each scope beside each other.
+
+    A scope's rows stand together in the database too: stored so, a chunk touches a third of the pages that it would if a
+    thousand users' memories came mixed. Within a scope the order of the file stays; so it does where an id stands twice,
+    which only the first may have.
+    """
+    while window := list(islice(items, WINDOW)):
+        ids = [item.public_id for item in window if isinstance(item, MemoryRecord) and item.public_id]
+        if len(window) > CHUNK and len(set(ids)) == len(ids):
+            window.sort(key=_scope)
+        yield window
+
+
+def _scope(item: Item) -> tuple[str, str, str]:
+    return ("", "", "") if isinstance(item, Problem) else (item.project or "", item.user or "", item.agent or "")
 
 
 class Place(NamedTuple):
@@ -50,9 +69,10 @@ class Reader:
         self.scopes: dict[ScopeNames, ScopeNames] = {}  # of a file's many records few differ
 
     def chunks(self, items: Iterator[Item]) -> Generator[list[ReadMemory | Problem]]:
-        while chunk := list(islice(items, CHUNK)):
-            now = clock.now()
-            yield [self._read(item, now) for item in chunk]
+        for window in _by_scope(items):
+            for start in range(0, len(window), CHUNK):
+                now = clock.now()
+                yield [self._read(item, now) for item in window[start : start + CHUNK]]
 
     def _read(self, item: Item, now: datetime) -> ReadMemory | Problem:
         """The record in the form that is stored, or why the hub's rules refuse it."""
