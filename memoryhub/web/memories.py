@@ -59,8 +59,10 @@ def memories(request: MemberRequest) -> HttpResponse:
         return _news(request, filters, now)
     if tidy := tidied(request):
         return tidy
-    narrowed = narrow(request.principal.workspace, filters, now)
-    facets = list_facets(request.principal.workspace, filters, narrowed.wanted, now)
+    workspace = request.principal.workspace
+    narrowed = narrow(workspace, filters, now)
+    narrowed = replace(narrowed, wanted=queries.meet_tags(workspace, narrowed.wanted))
+    facets = list_facets(workspace, filters, narrowed.wanted, now)
     page = _page(request, filters, narrowed, few=not facets.more)
     rows = [_shown(request, memory, filters, now) for memory in page.items]
     context = {

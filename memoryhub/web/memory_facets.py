@@ -1,7 +1,7 @@
 """The menus above the list of memories: each value of a dimension with how many memories have it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.urls import reverse
@@ -40,16 +40,18 @@ class FacetPanel:
 def list_facets(workspace: Workspace, filters: MemoryFilters, wanted: MemoryFilter, now: datetime) -> FacetPanel:
     """Count the values of every dimension under the filters in force; a dimension's own choice does not hide its other values."""
     here = count_facets(workspace, wanted)
-    menus = [_menu(workspace, filters, name, here, now) for name in _LISTS]
+    menus = [_menu(workspace, filters, name, here, wanted, now) for name in _LISTS]
     return FacetPanel([*menus, _periods(filters)], here.matched, here.more, [facet.value for facet in here.tags])
 
 
-def _menu(workspace: Workspace, filters: MemoryFilters, name: str, here: Facets, now: datetime) -> FacetMenu:
+def _menu(
+    workspace: Workspace, filters: MemoryFilters, name: str, here: Facets, wanted: MemoryFilter, now: datetime
+) -> FacetMenu:
     chosen = getattr(filters, name)
     facets = here
     if chosen and name != "tag":
-        wanted = narrow(workspace, filters.without(name), now).wanted
-        facets = count_facets(workspace, wanted, with_tags=False)
+        wider = replace(narrow(workspace, filters.without(name), now).wanted, met=wanted.met)
+        facets = count_facets(workspace, wider, with_tags=False)
     values: Sequence[Facet] = getattr(facets, _LISTS[name])
     note = _("Counted over %(n)s of the matches.") % {"n": formats.count(COUNT_CAP)} if facets.more else ""
     return FacetMenu(name, _title(name), [_value(filters, name, facet) for facet in values], bool(chosen), note)

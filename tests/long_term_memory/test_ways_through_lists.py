@@ -8,13 +8,15 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from memoryhub.long_term_memory.domain.scoping import ScopeNames
-from memoryhub.long_term_memory.models import Memory
+from memoryhub.long_term_memory.models import Memory, MemoryState
+from memoryhub.long_term_memory.queries import memories as memory_queries
 from memoryhub.long_term_memory.queries.memories import (
     ORDERS,
     MemoryFilter,
     are_few,
     filter_memories,
     list_memories,
+    meet_tags,
     walk_memories,
 )
 from memoryhub.long_term_memory.services import MemoryDraft, Writer, remember
@@ -34,6 +36,9 @@ FILTERS: dict[str, dict[str, Any]] = {
     "words together": {"kinds": ["semantic"], "states": ["active"], "trusts": ["trusted"]},
     "tag": {"tags": ["even"]},
     "tags": {"tags": ["even", "third"]},
+    "tags and kind": {"tags": ["even", "third"], "kinds": ["semantic"], "states": ["active", "forgotten"]},
+    "tag and any": {"tags": ["even"], "tags_any": ["third", "nobody has it"]},
+    "tags of a user": {"tags": ["even", "third"], "scope": ScopeNames(agent="ops")},
     "any tag": {"tags_any": ["third", "even"]},
     "no tag": {"tags_none": ["even"]},
     "unknown tag": {"tags": ["nobody has it"]},
@@ -91,9 +96,28 @@ def test_every_way_finds_the_same(workspace: Workspace, other_workspace: Workspa
     assert found == contents(walk_memories(workspace, wanted))
     assert found == contents(list_memories(workspace, wanted, few=True))
     assert found == contents(list_memories(workspace, wanted, few=False))
+    assert found == contents(filter_memories(workspace, meet_tags(workspace, wanted)))
     assert bool(found) == (name != "unknown tag")
     assert contents(filter_memories(other_workspace, wanted)) == []
     assert contents(walk_memories(other_workspace, wanted)) == []
+
+
+def test_where_tags_meet_is_looked_up_once(
+    workspace: Workspace, memories: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = MemoryFilter(tags=["even", "third"], states=list(MemoryState.values))
+    met = meet_tags(workspace, wanted)
+    assert sorted(met.met or []) == sorted(filter_memories(workspace, wanted).values_list("pk", flat=True))
+    assert "memorytag" in plan_text(filter_memories(workspace, wanted))
+    assert "memorytag" not in plan_text(filter_memories(workspace, met))
+    for unmet in ({"tags": ["even"]}, {"scope": ScopeNames(user="ana"), **FILTERS["tags"]}, {"kinds": ["semantic"]}):
+        assert meet_tags(workspace, MemoryFilter(**unmet)).met is None
+    monkeypatch.setattr(memory_queries, "MOST_MET", 1)  # too many to be named
+    assert meet_tags(workspace, wanted) == wanted
+
+
+def plan_text(rows: QuerySet[Memory]) -> str:
+    return str(rows.query.sql_with_params()[0])
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -1,5 +1,7 @@
 """What search reads of memories, and what a recall leaves behind."""
 
+from typing import Any
+
 from django.db import models
 
 from memoryhub.long_term_memory.models.memories import Memory
@@ -15,6 +17,13 @@ class EmbeddingModel(models.Model):
         return self.name
 
 
+class RowKey(models.BigIntegerField):
+    """A 64-bit key. On SQLite it is the table's own row number, so that rows lie in its order and need no index."""
+
+    def db_type(self, connection: Any) -> str | None:
+        return "integer" if connection.vendor == "sqlite" else super().db_type(connection)
+
+
 class SearchDocument(models.Model):
     """What ranking reads of one memory. Times are seconds since 1970, so that a scope is scored without parsing.
 
@@ -22,7 +31,7 @@ class SearchDocument(models.Model):
     and (times ten) in date words and context. `vector` is int8.
     """
 
-    key = models.BigIntegerField(primary_key=True)
+    key = RowKey(primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+", db_index=False)
     session_id = models.BigIntegerField(null=True)
     state = models.SmallIntegerField()

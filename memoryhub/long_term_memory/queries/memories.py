@@ -1,5 +1,6 @@
 """Reading memories: lists with filters and orders, one memory with its history, counts for facets."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -7,6 +8,7 @@ from typing import Any, TypeVar
 
 from django.db import connection
 from django.db.models import Count, Exists, F, Func, OuterRef, Q, QuerySet
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Substr
 
 from memoryhub.common import errors
@@ -39,6 +41,7 @@ ORDERS: dict[str, list[tuple[str, str]]] = {
 NEVER_RECALLED_DAYS = 90
 
 MOST_LINKS = 100_000  # of a tag, counted to see which of several is rarer
+MOST_MET = 10_000  # memories with all of a filter's tags that are looked up once for several questions
 FEW = 5_000  # memories that are sorted rather than walked in the workspace's order
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
@@ -78,6 +81,7 @@ class MemoryFilter:
     text: str = ""  # a plain substring, for lists; ranking is search's business
     never_recalled_since: datetime | None = None  # created before this and not recalled since
     rated_harmful: bool = False
+    met: Sequence[int] | None = None  # the rows that have all of the tags, where somebody looked already: `meet_tags`
 
     @property
     def is_empty(self) -> bool:
@@ -114,12 +118,12 @@ def filter_memories(workspace: Workspace, wanted: MemoryFilter) -> MemoryQuerySe
     if not (wanted.scope or wanted.tags or wanted.tags_any or wanted.session):
         rows = rows.filter(workspace=workspace)  # those belong to it; saying so makes SQLite read all of it
     choices = _tag_choices(wanted)
-    if choices and wanted.scope:  # an index over the scope holds the ids to look at
+    if wanted.met is not None:
+        rows = rows.filter(pk__in=_named_ids(wanted.met))
+    elif choices and wanted.scope:  # an index over the scope holds the ids to look at
         rows = _with_each(rows, workspace, choices, of="pk")
     elif choices:  # met among the links of tags alone, which are small, before any memory is looked at
-        choices = _rarest_first(workspace, choices)
-        links = _with_each(_links(workspace, choices[0]), workspace, choices[1:], of="memory_id")
-        rows = rows.filter(pk__in=links.values("memory_id"))
+        rows = rows.filter(pk__in=_meeting(workspace, choices))
     rows = _with_created(rows, wanted, unled=bool(wanted.tags or wanted.scope or wanted.session))
     return _narrowed(rows, workspace, wanted, led_by=_leading_word(wanted))
 
@@ -220,6 +224,32 @@ def _unled(rows: MemoryQuerySet, name: str, lookup: str, value: Any) -> MemoryQu
 def _links(workspace: Workspace, names: Sequence[str]) -> QuerySet[MemoryTag]:
     found = list(Tag.objects.filter(workspace=workspace, name__in=names).values_list("id", flat=True))
     return MemoryTag.objects.filter(tag_id__in=found)
+
+
+def meet_tags(workspace: Workspace, wanted: MemoryFilter) -> MemoryFilter:
+    """The filter with the rows that have all of its tags, where it names several and few have them all.
+
+    For who asks more than one question of a filter: where tags meet is looked up once. Only the caller's own moment sees
+    it, so don't keep it.
+    """
+    choices = _tag_choices(wanted)
+    if len(choices) < 2 or wanted.scope or wanted.ids is not None:
+        return wanted
+    met = list(_meeting(workspace, choices).values_list("memory_id", flat=True)[: MOST_MET + 1])
+    return replace(wanted, met=met) if len(met) <= MOST_MET else wanted
+
+
+def _meeting(workspace: Workspace, choices: list[Sequence[str]]) -> QuerySet[MemoryTag, Any]:
+    """The ids of memories with a tag of each list."""
+    first, *others = _rarest_first(workspace, choices)
+    return _with_each(_links(workspace, first), workspace, others, of="memory_id").values("memory_id")
+
+
+def _named_ids(pks: Sequence[int]) -> RawSQL:
+    """Ids as the rows of one value: thousands of them as values of their own take longer than the look-up."""
+    if connection.vendor == "sqlite":
+        return RawSQL("SELECT value FROM json_each(%s)", [json.dumps(pks)])
+    return RawSQL("SELECT unnest(%s::bigint[])", [list(pks)])
 
 
 def _rarest_first(workspace: Workspace, choices: list[Sequence[str]]) -> list[Sequence[str]]:
