@@ -97,8 +97,8 @@ def run_redraw_job(job: Job) -> dict[str, Any]:
 
 
 def pack_filter(wanted: MemoryFilter) -> dict[str, Any]:
-    """A filter as JSON: only what narrows."""
-    given = {field.name: getattr(wanted, field.name) for field in fields(wanted)}
+    """A filter as JSON: only what narrows, and not which rows met its tags a moment ago."""
+    given = {field.name: getattr(wanted, field.name) for field in fields(wanted) if field.name != "met"}
     plain = {name: value for name, value in given.items() if value != getattr(MemoryFilter(), name)}
     for name in plain.keys() & set(_TIMES):
         plain[name] = plain[name].isoformat()

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.common import clock, errors
+from memoryhub.common.keyset import COUNT_CAP
 from memoryhub.long_term_memory.models import Memory
 from memoryhub.long_term_memory.queries import memories as queries
 from memoryhub.long_term_memory.queries import page_rows
@@ -182,7 +183,7 @@ def _news(request: MemberRequest, filters: MemoryFilters, now: datetime) -> Http
         raise errors.Malformed(_("This address could not be read."))
     wanted = room_filter(filters, now)
     fresh = replace(wanted, since=max(after, wanted.since) if wanted.since else after)
-    count = page_rows.count_up_to(request.principal.workspace, fresh, queries.COUNT_CAP)
+    count = page_rows.count_up_to(request.principal.workspace, fresh, COUNT_CAP)
     context = {
         "news": ngettext("%(n)s new, show", "%(n)s new, show", count) % {"n": formats.capped_count(count)}
         if count

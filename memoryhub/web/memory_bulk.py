@@ -15,12 +15,13 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from memoryhub.common import clock, errors
+from memoryhub.common.keyset import COUNT_CAP
 from memoryhub.flows.export_memories import export_memories, find_format
 from memoryhub.flows.memory_jobs import leave_bulk_job
 from memoryhub.interchange.formats import FORMATS
 from memoryhub.long_term_memory.models import MemoryState
 from memoryhub.long_term_memory.queries import page_rows
-from memoryhub.long_term_memory.queries.memories import COUNT_CAP, MemoryFilter
+from memoryhub.long_term_memory.queries.memories import MemoryFilter
 from memoryhub.long_term_memory.services.bulk import BulkAction, bulk_edit, check_bulk
 from memoryhub.long_term_memory.services.writer import BulkResult
 from memoryhub.web import formats, memory_rows, undo

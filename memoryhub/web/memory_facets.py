@@ -8,7 +8,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from memoryhub.long_term_memory.queries.memories import COUNT_CAP, Facet, Facets, MemoryFilter
+from memoryhub.common.keyset import COUNT_CAP
+from memoryhub.long_term_memory.queries.memories import Facet, Facets, MemoryFilter
 from memoryhub.long_term_memory.queries.page_facets import count_facets
 from memoryhub.web import formats
 from memoryhub.web.memory_filters import CHOICES, PERIODS, VIEWS, MemoryFilters, narrow

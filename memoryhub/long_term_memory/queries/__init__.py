@@ -22,7 +22,6 @@ from memoryhub.long_term_memory.queries.memories import (
     list_tags,
     list_versions,
     meet_tags,
-    summarize_facets,
     summarize_recalls,
     tag_names,
 )
@@ -85,7 +84,6 @@ __all__ = [
     "policy_as_dict",
     "render_memories",
     "search_memories",
-    "summarize_facets",
     "summarize_recalls",
     "tag_names",
 ]

@@ -12,7 +12,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Substr
 
 from memoryhub.common import errors
-from memoryhub.common.keyset import COUNT_CAP, count_capped
+from memoryhub.common.keyset import count_capped
 from memoryhub.long_term_memory.domain.scoping import ANYWHERE, ScopeClash, ScopeNames
 from memoryhub.long_term_memory.models import (
     Kind,
@@ -355,51 +355,6 @@ class Facets:
 
 
 FACET_VALUES = 12
-
-
-def summarize_facets(workspace: Workspace, wanted: MemoryFilter) -> Facets:
-    """Counts by agent, user, project, kind, state, trust and tag over the newest COUNT_CAP matches."""
-    rows = filter_memories(workspace, wanted)
-    sample = list(
-        rows.order_by("-content_changed_at", "-id").values_list("id", "scope_id", "kind", "state", "trust")[
-            : COUNT_CAP + 1
-        ]
-    )
-    more = len(sample) > COUNT_CAP
-    sample = sample[:COUNT_CAP]
-    scopes = Scope.objects.in_bulk({row[1] for row in sample})
-    return Facets(
-        matched=len(sample),
-        more=more,
-        agents=_facet((scopes[row[1]].agent for row in sample), more),
-        users=_facet((scopes[row[1]].user for row in sample), more),
-        projects=_facet((scopes[row[1]].project for row in sample), more),
-        kinds=_facet((row[2] for row in sample), more),
-        states=_facet((row[3] for row in sample), more),
-        trusts=_facet((row[4] for row in sample), more),
-        tags=_tag_facet(workspace, rows, [row[0] for row in sample], more),
-    )
-
-
-def _facet(values: Iterable[str], more: bool) -> list[Facet]:
-    counts: dict[str, int] = {}
-    for value in values:
-        if value:
-            counts[value] = counts.get(value, 0) + 1
-    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:FACET_VALUES]
-    return [Facet(value, count, more) for value, count in ordered]
-
-
-def _tag_facet(workspace: Workspace, rows: MemoryQuerySet, sampled: list[int], more: bool) -> list[Facet]:
-    links = MemoryTag.objects.filter(tag__workspace=workspace)
-    if more:
-        links = links.filter(memory_id__in=rows.order_by("-content_changed_at", "-id").values("id")[:COUNT_CAP])
-    elif len(sampled) <= 500:
-        links = links.filter(memory_id__in=sampled)
-    else:
-        links = links.filter(memory_id__in=rows.values("id"))
-    found = links.values_list("tag__name").annotate(count=Count("id")).order_by("-count", "tag__name")[:FACET_VALUES]
-    return [Facet(name, count, more) for name, count in found]
 
 
 def list_tag_rows(workspace: Workspace, *, binding: Binding | None = None) -> QuerySet[Tag]:

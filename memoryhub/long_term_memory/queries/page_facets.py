@@ -11,9 +11,9 @@ from typing import Any
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
 
+from memoryhub.common.keyset import COUNT_CAP
 from memoryhub.long_term_memory.models import MemoryTag, Scope, Tag
 from memoryhub.long_term_memory.queries.memories import (
-    COUNT_CAP,
     FACET_VALUES,
     Facet,
     Facets,

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from django.db.models import QuerySet
 from django.db.models.functions import Substr
 
+from memoryhub.common.keyset import COUNT_CAP
 from memoryhub.long_term_memory.models import Memory, MemoryState, ReviewItem, ReviewState
 from memoryhub.long_term_memory.queries.memories import (
-    COUNT_CAP,
     MemoryFilter,
     count_capped,
     filter_memories,

@@ -254,9 +254,10 @@ def _from_rollups_and_edges(
     for edge in around(span, whole):
         if (edge, names) not in read:
             records = UsageRecord.objects.of(workspace).priced().between(edge.start, edge.end)
-            read[edge, names] = list(records.values_list(*names).annotate(**aggregates()))
-        for row in read[edge, names]:
-            add_amounts(found, tuple(row[place] for place in places), [amount or 0 for amount in row[len(names) :]])
+            rows = records.values_list(*names).annotate(**aggregates())
+            read[edge, names] = [(row, [amount or 0 for amount in row[len(names) :]]) for row in rows]
+        for row, amounts in read[edge, names]:
+            add_amounts(found, tuple([row[place] for place in places]), amounts)
     for key, sums in found.items():
         _add(groups, key, Sums(*sums))
     return _without_empty(groups)
