@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from typing import IO, Any, BinaryIO
 
 from memoryhub.common import errors
@@ -56,7 +57,8 @@ def read_elsewhere(work: Callable[..., Iterator[Any]], stream: BinaryIO, *args: 
         yield from _received(items, feeder)
     finally:
         process.kill()  # it holds nothing that would need an orderly end
-        process.wait(_WAIT_SECONDS)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_WAIT_SECONDS)
         items.close()
         feeder.join(_WAIT_SECONDS)
 

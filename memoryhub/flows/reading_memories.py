@@ -62,7 +62,10 @@ class ReadMemory(NamedTuple):
 
 
 class Reader:
-    """Makes records ready to be stored. It asks no database, so it runs ahead of the writes in a thread of its own."""
+    """Makes records ready to be stored, by the guards and the policy that were in force when the import began.
+
+    Storing looks at the policy again, since a curve can be drawn anew; what a guard let pass has passed.
+    """
 
     def __init__(self, preparation: Preparation) -> None:
         self.preparation = preparation

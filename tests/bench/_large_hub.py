@@ -40,7 +40,9 @@ class Size:
         return cls(memories, memories, max(memories // 10, LARGE_SESSION + 1_000))
 
 
-SMALL = Size(300, 300, 300)
+SMALL = Size(
+    3_000, 3_000, 3_000
+)  # the least that has something on every page: memories of each user, hits in the trash
 
 
 def fill(workspace: Any, size: Size, now: datetime) -> None:

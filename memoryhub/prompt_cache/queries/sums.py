@@ -11,9 +11,10 @@ from operator import add
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Case, Count, Q, Sum, Value, When
 
 from memoryhub.common import errors
+from memoryhub.common.plain_query import fetch_plain
 from memoryhub.prompt_cache.domain import money
 from memoryhub.prompt_cache.models import DailyUsage, Dimension, LedgerState, UsageRecord
 from memoryhub.prompt_cache.models.ledger import UsageRecordQuerySet
@@ -224,12 +225,18 @@ def _from_quarters(workspace: Workspace, span: Span) -> dict[tuple[Any, ...], Su
         return None
     starts = [quarter_of(start) for _, start, _ in days]
     last = quarter_of(span.end)
-    rows = DailyUsage.objects.filter(
-        workspace=workspace, dimension=Dimension.QUARTER, day__range=(starts[0][0], last[0])
+    # A UTC day is cut where a day of the zone begins, so the database adds up two or three pieces of it, not 96.
+    cuts = sorted({beginning for _, beginning in (*starts, last)})
+    piece = sum((Case(When(value__gte=cut, then=1), default=0) for cut in cuts), start=Value(0))
+    rows = (
+        DailyUsage.objects.filter(workspace=workspace, dimension=Dimension.QUARTER, day__range=(starts[0][0], last[0]))
+        .values_list("day", piece)
+        .annotate(**{f"sum_{name}": Sum(name) for name in _SUMMED})
     )
     sums = [[0] * len(_SUMMED) for _ in days]
-    for day, beginning, *amounts in rows.values_list("day", "value", *_SUMMED).iterator(chunk_size=5000):
-        if (day, beginning) < last and (place := bisect_right(starts, (day, beginning)) - 1) >= 0:
+    for day, passed, *amounts in rows:
+        at = (day, cuts[passed - 1] if passed else "00:00")
+        if at < last and (place := bisect_right(starts, at) - 1) >= 0:
             sums[place] = list(map(add, sums[place], amounts))
     return _without_empty({(day,): Sums(*amounts) for (day, _, _), amounts in zip(days, sums, strict=True)})
 
@@ -254,8 +261,8 @@ def _from_rollups_and_edges(
     for edge in around(span, whole):
         if (edge, names) not in read:
             records = UsageRecord.objects.of(workspace).priced().between(edge.start, edge.end)
-            rows = records.values_list(*names).annotate(**aggregates())
-            read[edge, names] = [(row, [amount or 0 for amount in row[len(names) :]]) for row in rows]
+            rows = fetch_plain(records.values_list(*names).annotate(**aggregates()))
+            read[edge, names] = [(row, [int(amount or 0) for amount in row[len(names) :]]) for row in rows]
         for row, amounts in read[edge, names]:
             add_amounts(found, tuple([row[place] for place in places]), amounts)
     for key, sums in found.items():
@@ -268,6 +275,11 @@ def _from_rollups(
 ) -> dict[tuple[Any, ...], Sums]:
     dimension = Dimension(others[0]) if others else Dimension.ALL
     rows = DailyUsage.objects.filter(workspace=workspace, dimension=dimension, day__range=(span.first, span.last))
+    if "day" not in group_by:
+        by_value = rows.values_list("value").annotate(**{f"sum_{name}": Sum(name) for name in _SUMMED})
+        return _without_empty(
+            {(value,) * len(group_by): Sums(*map(int, sums)) for value, *sums in fetch_plain(by_value)}
+        )
     groups: dict[tuple[Any, ...], Sums] = {}
     for day, value, *sums in rows.values_list("day", "value", *_SUMMED).iterator(chunk_size=5000):
         key = tuple(day if name == "day" else value for name in group_by)
