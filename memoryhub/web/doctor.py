@@ -23,7 +23,7 @@ from memoryhub.prompt_cache.domain import money
 from memoryhub.prompt_cache.domain.validator import Finding
 from memoryhub.prompt_cache.models import Diagnosis
 from memoryhub.prompt_cache.queries import Span, checks, findings
-from memoryhub.prompt_cache.queries.miss_causes import CauseSum, sum_misses_by_cause
+from memoryhub.prompt_cache.queries.miss_causes import CauseSum
 from memoryhub.prompt_cache.report_csv import safe_cell
 from memoryhub.prompt_cache.services.doctor import EXCERPTS_SETTING, keep_excerpts
 from memoryhub.prompt_cache.services.spool import lost_record_count
@@ -87,14 +87,15 @@ def doctor(request: MemberRequest) -> HttpResponse:
     page = page_of(request, misses.only("pk", "occurred_at"), order=ORDERS[order])  # all are sorted, few are read
     shown = findings.load_misses(miss.pk for miss in page.items)
     advised_since = findings.advised_since(workspace, start, end)
+    overview = findings.look_over(workspace, span)
     context = {
         "days": days,
         "presets": _presets(request, days),
-        "kpis": _figures(workspace, start, end),
+        "kpis": _figures(overview.figures),
         "lost": lost_record_count(),
         "cards": [_card(card, request) for card in findings.list_advice(workspace, advised_since, end)],
         "advice_note": _advice_note(span, advised_since),
-        "causes": _causes(request, sum_misses_by_cause(workspace, span), cause),
+        "causes": _causes(request, overview.causes, cause),
         "rows": [_row(shown[miss.pk]) for miss in page.items if miss.pk in shown],
         "page": page,
         "order": order,
@@ -107,7 +108,7 @@ def doctor(request: MemberRequest) -> HttpResponse:
         "session": session,
         "clear_url": url_with(request, cause=None, session=None, cursor=None),
         "csv_url": url_with(request, format="csv", cursor=None),
-        "matrix": _matrix(findings.confusion_matrix(workspace, start, end)),
+        "matrix": _matrix(overview.matrix),
         "form": CheckForm(),
         "keeps_excerpts": workspace.settings.get(EXCERPTS_SETTING) is True,
         "is_admin": request.principal.role == "admin",
@@ -198,8 +199,7 @@ def _presets(request: MemberRequest, days: DayRange) -> list[tuple[str, Any, boo
     ]
 
 
-def _figures(workspace: Workspace, start: datetime, end: datetime) -> list[Kpi]:
-    sums = findings.summarize_diagnoses(workspace, start, end)
+def _figures(sums: findings.Diagnosed) -> list[Kpi]:
     share = Decimal(sums.hits) / (sums.hits + sums.misses) if sums.hits + sums.misses else None
     agreement = Decimal(sums.agreed) / sums.compared if sums.compared else None
     return [

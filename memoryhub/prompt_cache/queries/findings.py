@@ -11,12 +11,14 @@ from django.db.models import Count, Max, Q, Sum
 from memoryhub.prompt_cache.domain.doctor import PROVIDER_WORDS, SILENT_REASONS, UNNAMED_BY_PROVIDER
 from memoryhub.prompt_cache.models import Diagnosis
 from memoryhub.prompt_cache.models.requests import DiagnosisQuerySet
+from memoryhub.prompt_cache.queries.miss_causes import CauseSum, sum_misses_by_cause
+from memoryhub.prompt_cache.queries.sums import Span
 from memoryhub.workspaces.models import Workspace
 
 NO_CHANGE = "no_change"  # neither side, or one of them, saw a difference
 NO_BODIES = "no_bodies"  # we had no two requests to compare, so we said nothing of a difference
 MOST_GROUPS = 5_000
-LOOKED_AT = 20_000  # misses that advice is made of: the newest of a range
+LOOKED_AT = 10_000  # misses that advice is made of: the newest of a range
 _POSITION = re.compile(r"\[\d+\]")
 
 
@@ -64,22 +66,41 @@ def load_misses(record_ids: Iterable[int]) -> dict[int, Diagnosis]:
     return Diagnosis.objects.select_related("record").in_bulk(list(record_ids))
 
 
-def summarize_diagnoses(workspace: Workspace, start: datetime, end: datetime) -> Diagnosed:
-    """The figures of a range."""
-    sums = (
-        Diagnosis.objects.of(workspace)
-        .between(start, end)
-        .aggregate(
-            requests=Count("*"),
-            hits=Count("verdict", filter=Q(verdict="hit")),
-            misses=Count("verdict", filter=Q(reported=True)),
-            missed_tokens=Sum("missed_tokens", filter=Q(reported=True)),
-            missed_pico=Sum("missed_pico", filter=Q(reported=True)),
-            compared=Count("agrees", filter=Q(agrees__isnull=False)),
-            agreed=Count("agrees", filter=Q(agrees=True)),
-        )
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A range at a glance. `matrix` counts by (our word, the provider's) the requests about which it said something;
+    those that we could not compare stand in a row of their own, NO_BODIES.
+    """
+
+    figures: Diagnosed
+    causes: list[CauseSum]
+    matrix: dict[tuple[str, str], int]
+
+
+def look_over(workspace: Workspace, span: Span) -> Overview:
+    """The figures of a range: each request is read three times, from indexes alone."""
+    within = Diagnosis.objects.of(workspace).between(span.start, span.end)
+    asked = within.aggregate(requests=Count("*"), hits=Count("verdict", filter=Q(verdict="hit")))
+    causes = sum_misses_by_cause(workspace, span)
+    said = (
+        within.filter(Q(provider_saw_no_change=True) | ~Q(provider_reason=""))
+        .values_list("cause", "provider_reason", "agrees")
+        .annotate(requests=Count("*"))
     )
-    return Diagnosed(**{name: value or 0 for name, value in sums.items()})
+    matrix: dict[tuple[str, str], int] = defaultdict(int)
+    agreement: dict[bool | None, int] = defaultdict(int)
+    for cause, reason, agrees, requests in said:
+        matrix[our_word(cause, reason, agrees), reason or NO_CHANGE] += requests
+        agreement[agrees] += requests
+    figures = Diagnosed(
+        **asked,
+        misses=sum(cause.count for cause in causes),
+        missed_tokens=sum(cause.missed_tokens for cause in causes),
+        missed_pico=sum(cause.missed_pico for cause in causes),
+        compared=agreement[True] + agreement[False],
+        agreed=agreement[True],
+    )
+    return Overview(figures, causes, dict(matrix))
 
 
 def advised_since(workspace: Workspace, start: datetime, end: datetime) -> datetime:
@@ -135,24 +156,6 @@ def _joined(cards: Iterable[AdviceCard]) -> AdviceCard:
         max(card.sessions for card in cards),
         max(card.last_at for card in cards),
     )
-
-
-def confusion_matrix(workspace: Workspace, start: datetime, end: datetime) -> dict[tuple[str, str], int]:
-    """Return counts by (our word, the provider's word), over the requests about which the provider said something.
-
-    Those that we could not compare stand in a row of their own, NO_BODIES.
-    """
-    rows = (
-        Diagnosis.objects.of(workspace)
-        .between(start, end)
-        .filter(Q(provider_saw_no_change=True) | ~Q(provider_reason=""))
-        .values_list("cause", "provider_reason", "agrees")
-        .annotate(requests=Count("*"))
-    )
-    matrix: dict[tuple[str, str], int] = defaultdict(int)
-    for cause, reason, agrees, requests in rows:
-        matrix[our_word(cause, reason, agrees), reason or NO_CHANGE] += requests
-    return dict(matrix)
 
 
 def our_word(cause: str, provider_reason: str, agrees: bool | None) -> str:

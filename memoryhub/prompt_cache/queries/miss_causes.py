@@ -21,7 +21,11 @@ class CauseSum:
     cause: str
     count: int
     missed_tokens: int
-    missed_usd: Decimal
+    missed_pico: int
+
+    @property
+    def missed_usd(self) -> Decimal:
+        return money.usd(self.missed_pico)
 
 
 def sum_misses_by_cause(workspace: Workspace, span: Span) -> list[CauseSum]:
@@ -33,8 +37,8 @@ def sum_misses_by_cause(workspace: Workspace, span: Span) -> list[CauseSum]:
         .values_list("cause")
         .annotate(misses=Count("*"), tokens=Sum("missed_tokens"), pico=Sum("missed_pico"))
     )
-    found = [CauseSum(cause, misses, tokens or 0, money.usd(pico or 0)) for cause, misses, tokens, pico in rows]
-    return sorted(found, key=lambda one: (-one.missed_usd, -one.missed_tokens, one.cause))
+    found = [CauseSum(cause, misses, tokens or 0, pico or 0) for cause, misses, tokens, pico in rows]
+    return sorted(found, key=lambda one: (-one.missed_pico, -one.missed_tokens, one.cause))
 
 
 def count_misses_after(workspace: Workspace, since: datetime, *, cap: int) -> int:

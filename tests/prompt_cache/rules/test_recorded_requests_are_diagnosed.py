@@ -2,18 +2,21 @@
 
 from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from memoryhub.common import clock
 from memoryhub.prompt_cache.models import Diagnosis, RequestFingerprint
-from memoryhub.prompt_cache.queries.findings import confusion_matrix, list_advice, summarize_diagnoses
+from memoryhub.prompt_cache.queries.findings import list_advice, look_over
+from memoryhub.prompt_cache.queries.sums import Span
 from memoryhub.prompt_cache.services.doctor import diagnose_pending, forget_kept_bodies
 from memoryhub.work.models import Job
 from memoryhub.workspaces.models import Workspace
 from tests.prompt_cache.rules.cases import MARK, START, Body, make_body, next_turn, text
 
 ALL_TIME = (START - timedelta(days=1), START + timedelta(days=1))
+ALL_DAYS = Span(ALL_TIME[0].date(), ALL_TIME[1].date(), ZoneInfo("UTC"))
 SECRET_WORDS = "the moon is made of green cheese"
 
 
@@ -250,9 +253,10 @@ def test_agreement_with_the_provider_is_counted(api: Any, workspace: Workspace) 
     record(api, 6, None, write=10_000, session="s3")
     record(api, 7, None, write=10_000, session="s3", diagnostics=said("system_changed"))
 
-    figures = summarize_diagnoses(workspace, *ALL_TIME)
+    overview = look_over(workspace, ALL_DAYS)
+    figures = overview.figures
     assert (figures.requests, figures.compared, figures.agreed) == (7, 3, 2)
-    assert confusion_matrix(workspace, *ALL_TIME) == {
+    assert overview.matrix == {
         ("system_changed", "system_changed"): 1,
         ("system_changed", "tools_changed"): 1,
         ("no_change", "no_change"): 1,
@@ -264,5 +268,5 @@ def test_a_stranger_sees_nothing(api: Any, other_workspace: Workspace) -> None:
     record(api, 1, make_body(), write=10_000)
     record(api, 2, make_body(system="other"), write=10_000)
 
-    assert summarize_diagnoses(other_workspace, *ALL_TIME).requests == 0
+    assert look_over(other_workspace, ALL_DAYS).figures.requests == 0
     assert list_advice(other_workspace, *ALL_TIME) == []
