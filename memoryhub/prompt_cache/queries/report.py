@@ -156,7 +156,7 @@ def summarize_costs(
     zone = _zone(workspace, time_zone)
     span = Span(first, last, zone)
     by_day = sum_usage(workspace, span, ["day"], only)
-    names = ("model", "project", "agent", "user", *(["session"] if sessions else []))
+    names = (*(["session"] if sessions else []), "model", "project", "agent", "user")
     read: Read = {}
     groups = {name: _largest(workspace, span, name, limit, only, read) for name in names}
     return CostSummary(

@@ -33,7 +33,7 @@ from memoryhub.prompt_cache.price_books import get_price_book
 from memoryhub.prompt_cache.queries.sums import Only, Span, Stretch, around, narrowed, rollup_zone, whole_days
 from memoryhub.workspaces.models import Workspace
 
-LIVE_REQUESTS = 2_000  # the newest of those that are in no day's sums yet
+LIVE_REQUESTS = 1_500  # the newest of those that are in no day's sums yet
 
 
 @dataclass(slots=True)
