@@ -18,7 +18,7 @@ from memoryhub.long_term_memory.services.files import scope_of_files
 from memoryhub.long_term_memory.services.preparing import Preparation, Prepared
 from memoryhub.long_term_memory.services.writer import MemoryDraft
 
-CHUNK = 500  # records of one transaction: other writers wait for some tenths of a second at most
+CHUNK = 500  # records of one transaction: other writers wait for about a tenth of a second
 WINDOW = 10_000  # records that are looked at together: some 20 MB
 DEFAULT_IMPORTANCE = 0.5
 
@@ -33,7 +33,7 @@ def read_chunks(stream: BinaryIO, format: str, preparation: Preparation) -> Gene
 def _by_scope(items: Iterator[Item]) -> Iterator[list[Item]]:
     """A file's items in windows, and of a long one those of each scope beside each other.
 
-    A scope's rows stand together in the database too: stored so, a chunk touches a third of the pages that it would if a
+    A scope's rows stand together in the database too: stored so, a chunk touches less than half of the pages that it would if a
     thousand users' memories came mixed. Within a scope the order of the file stays; so it does where an id stands twice,
     which only the first may have.
     """
