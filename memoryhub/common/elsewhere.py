@@ -3,6 +3,7 @@
 Threads don't help there: two that both work in Python hold each other up.
 """
 
+import fcntl
 import importlib
 import os
 import pickle
@@ -17,9 +18,7 @@ from typing import IO, Any, BinaryIO
 from memoryhub.common import errors
 
 PIECE = 256 * 1024  # bytes of the file that travel together
-PIPE = (
-    1024 * 1024
-)  # bytes that wait in the pipe: an item, while the next one is being made (Linux grants no more by itself)
+PIPE = 1024 * 1024  # bytes that wait in the pipe: an item, while the next one is made. Linux grants no more by itself.
 _WAIT_SECONDS = 5
 
 
@@ -45,12 +44,13 @@ def read_elsewhere(work: Callable[..., Iterator[Any]], stream: BinaryIO, *args: 
         [sys.executable, "-m", __name__],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        pipesize=PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     feed, items = process.stdin, process.stdout
     assert feed is not None
     assert items is not None
+    with suppress(OSError, AttributeError):  # a system that has no such setting, or a user who has many pipes
+        fcntl.fcntl(items.fileno(), fcntl.F_SETPIPE_SZ, PIPE)
     feeder = _Feeder(stream, feed, (work.__module__, work.__name__, pickle.dumps(args)))
     feeder.start()
     try:

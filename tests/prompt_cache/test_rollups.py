@@ -18,6 +18,7 @@ from memoryhub.prompt_cache.domain.reports import UsageReport
 from memoryhub.prompt_cache.models import DailyUsage, LedgerState, UsageRecord
 from memoryhub.prompt_cache.queries import build_report
 from memoryhub.prompt_cache.queries.records import latest_record_at
+from memoryhub.prompt_cache.queries.report import summarize_costs
 from memoryhub.prompt_cache.services.rollups import check_rollups, rebuild_rollups
 from memoryhub.prompt_cache.services.tending import tend_ledger
 from memoryhub.prompt_cache.services.usage import record_reports
@@ -115,6 +116,20 @@ def test_days_of_another_zone_are_added_up_from_quarters(workspace: Workspace, z
     summed = [one["sql"] for one in queries.captured_queries if "SUM(" in one["sql"] and "cost_pico" in one["sql"]]
     assert len(summed) == 1
     assert "usagerecord" not in summed[0]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata"])
+def test_days_that_are_full_to_the_brim_are_added_up_exactly(workspace: Workspace, zone: str) -> None:
+    """One day's money may fill its column; three days' would not fit into it."""
+    days = [START + timedelta(days=n) for n in range(3)]
+    record_reports(workspace=workspace, reports=[one_report(f"m{n}", started_at=day) for n, day in enumerate(days)])
+    most = 9 * 10**18 - 1
+    DailyUsage.objects.filter(workspace=workspace).update(cost_pico=most, nocache_pico=most - 7)
+
+    summary = summarize_costs(workspace, first=days[0].date(), last=days[-1].date(), time_zone=zone, sessions=False)
+
+    assert (summary.totals.cost_pico, summary.totals.nocache_pico) == (3 * most, 3 * (most - 7))
+    assert [day.sums.cost_pico for day in summary.days] == [most] * 3
 
 
 def test_a_ledger_without_quarters_is_answered_from_its_records_and_summed_up_by_its_job(workspace: Workspace) -> None:

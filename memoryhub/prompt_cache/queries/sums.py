@@ -11,7 +11,7 @@ from operator import add
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.db.models import Case, Count, Q, Sum, Value, When
+from django.db.models import Case, Count, F, Q, Sum, Value, When
 
 from memoryhub.common import errors
 from memoryhub.common.plain_query import fetch_plain
@@ -25,7 +25,7 @@ Only = Mapping[str, str]  # dimension -> the one value wanted
 _NAMES = ("project", "model", "agent", "user", "session")
 _ROLLED_UP = set(_NAMES)
 _TOKENS = ("input_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "cache_read_tokens", "output_tokens")
-_SUMMED = ("requests", *_TOKENS, "cost_pico", "nocache_pico")
+SUMMED = ("requests", *_TOKENS, "cost_pico", "nocache_pico")
 
 
 class UnknownGroupError(errors.Invalid):
@@ -52,7 +52,7 @@ class Sums:
     nocache_pico: int = 0
 
     def add(self, other: Sums) -> None:
-        for name in _SUMMED:
+        for name in SUMMED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     @property
@@ -231,13 +231,13 @@ def _from_quarters(workspace: Workspace, span: Span) -> dict[tuple[Any, ...], Su
     rows = (
         DailyUsage.objects.filter(workspace=workspace, dimension=Dimension.QUARTER, day__range=(starts[0][0], last[0]))
         .values_list("day", piece)
-        .annotate(**{f"sum_{name}": Sum(name) for name in _SUMMED})
+        .annotate(**_sums_of_sums())
     )
-    sums = [[0] * len(_SUMMED) for _ in days]
+    sums = [[0] * len(SUMMED) for _ in days]
     for day, passed, *amounts in rows:
         at = (day, cuts[passed - 1] if passed else "00:00")
         if at < last and (place := bisect_right(starts, at) - 1) >= 0:
-            sums[place] = list(map(add, sums[place], amounts))
+            sums[place] = list(map(add, sums[place], _whole(amounts)))
     return _without_empty({(day,): Sums(*amounts) for (day, _, _), amounts in zip(days, sums, strict=True)})
 
 
@@ -279,12 +279,10 @@ def _from_rollups(
     dimension = Dimension(others[0]) if others else Dimension.ALL
     rows = DailyUsage.objects.filter(workspace=workspace, dimension=dimension, day__range=(span.first, span.last))
     if "day" not in group_by:
-        by_value = rows.values_list("value").annotate(**{f"sum_{name}": Sum(name) for name in _SUMMED})
-        return _without_empty(
-            {(value,) * len(group_by): Sums(*map(int, sums)) for value, *sums in fetch_plain(by_value)}
-        )
+        by_value = rows.values_list("value").annotate(**_sums_of_sums())
+        return _without_empty({(value,) * len(group_by): Sums(*_whole(sums)) for value, *sums in fetch_plain(by_value)})
     groups: dict[tuple[Any, ...], Sums] = {}
-    for day, value, *sums in rows.values_list("day", "value", *_SUMMED).iterator(chunk_size=5000):
+    for day, value, *sums in rows.values_list("day", "value", *SUMMED).iterator(chunk_size=5000):
         key = tuple(day if name == "day" else value for name in group_by)
         _add(groups, key, Sums(*sums))
     return _without_empty(groups)
@@ -307,11 +305,31 @@ def _from_records(
     return _without_empty(groups)
 
 
+_MONEY = ("cost_pico", "nocache_pico")
+_LOW_BITS = 32
+
+
+def _sums_of_sums() -> dict[str, Any]:
+    """What the database adds up of daily sums. A day's money may fill its column, so two days' would not fit into it:
+    money is added up in two halves.
+    """
+    plain = {f"sum_{name}": Sum(name) for name in SUMMED if name not in _MONEY}
+    high = {f"high_{name}": Sum(F(name).bitrightshift(_LOW_BITS)) for name in _MONEY}
+    low = {f"low_{name}": Sum(F(name).bitand((1 << _LOW_BITS) - 1)) for name in _MONEY}
+    return {**plain, **high, **low}
+
+
+def _whole(amounts: Sequence[Any]) -> list[int]:
+    """The amounts of `_sums_of_sums` in the order of SUMMED."""
+    *plain, cost_high, nocache_high, cost_low, nocache_low = map(int, amounts)
+    return [*plain, (cost_high << _LOW_BITS) + cost_low, (nocache_high << _LOW_BITS) + nocache_low]
+
+
 def aggregates() -> dict[str, Any]:
     """What the database adds up of records, in the order of the sums."""
     return {
         "sum_requests": Count("id", filter=Q(part=0)),
-        **{f"sum_{name}": Sum(name) for name in _SUMMED[1:]},
+        **{f"sum_{name}": Sum(name) for name in SUMMED[1:]},
     }
 
 

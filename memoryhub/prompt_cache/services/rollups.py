@@ -16,22 +16,12 @@ from memoryhub.common import errors
 from memoryhub.prompt_cache.domain.entries import EXCLUDED, PRICED
 from memoryhub.prompt_cache.models import DailyUsage, Dimension, LedgerState, UsageRecord
 from memoryhub.prompt_cache.models.ledger import HIGHEST_STORED_PICO
-from memoryhub.prompt_cache.queries.sums import add_amounts, aggregates, days_with, quarter_of, resolve_span
+from memoryhub.prompt_cache.queries.sums import SUMMED, add_amounts, aggregates, days_with, quarter_of, resolve_span
 from memoryhub.prompt_cache.services.rows import upsert
 from memoryhub.workspaces.models import Workspace
 
 logger = logging.getLogger(__name__)
 
-SUMMED = (
-    "requests",
-    "input_tokens",
-    "cache_write_5m_tokens",
-    "cache_write_1h_tokens",
-    "cache_read_tokens",
-    "output_tokens",
-    "cost_pico",
-    "nocache_pico",
-)
 # In the place of a zone: the sums can't be trusted and reports compute from the records until they are rebuilt.
 STALE = ""
 _UNIQUE = ("workspace_id", "dimension", "day", "value")
