@@ -16,7 +16,7 @@ from tests.prompt_cache.test_rollups import one_report
 
 pytestmark = pytest.mark.django_db
 FIRST = datetime(2026, 11, 1, tzinfo=UTC)
-CAUSES = ["tools_changed", "system_changed", "ttl_expired", "a cause of a later version", ""]
+CAUSES = ["tools_changed", "system_changed", "ttl_expired", "of a later version", ""]
 
 
 def diagnose(workspace: Workspace, count: int) -> None:
