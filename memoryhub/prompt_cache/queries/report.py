@@ -156,7 +156,7 @@ def summarize_costs(
     zone = _zone(workspace, time_zone)
     span = Span(first, last, zone)
     by_day = sum_usage(workspace, span, ["day"], only)
-    names = (*(["session"] if sessions else []), "model", "project", "agent", "user")
+    names = ("model", "project", "agent", "user", *(["session"] if sessions else []))
     read: Read = {}
     groups = {name: _largest(workspace, span, name, limit, only, read) for name in names}
     return CostSummary(
@@ -165,7 +165,7 @@ def summarize_costs(
         time_zone=zone.key,
         days=_series(span, by_day),
         totals=total(by_day),
-        previous=total(sum_usage(workspace, span.previous(), ["model"], only)),
+        previous=total(sum_usage(workspace, span.previous(), ["day"], only)),
         by_model=groups["model"],
         by_project=groups["project"],
         by_agent=groups["agent"],

@@ -255,13 +255,11 @@ def _from_rollups_and_edges(
 ) -> dict[tuple[Any, ...], Sums]:
     """What doesn't ask for days: the roll-ups of the days inside, and the records of the hours before and behind them."""
     groups = _from_rollups(workspace, whole, others, others)
-    edges = around(span, whole)
-    # Sessions are many: only who asks for them reads them, and who asks for them first reads nothing else.
-    finest = "session" in others or any((edge, _NAMES) in read for edge in edges)
-    names = _NAMES if finest else _NAMES[:-1]
+    # Sessions are many: they are read alone, and by nobody who doesn't ask for them.
+    names = ("session",) if "session" in others else _NAMES[:-1]
     places = [names.index(name) for name in others]
     found: dict[tuple[Any, ...], list[int]] = {}
-    for edge in edges:
+    for edge in around(span, whole):
         if (edge, names) not in read:
             records = UsageRecord.objects.of(workspace).priced().between(edge.start, edge.end)
             rows = fetch_plain(records.values_list(*names).annotate(**aggregates()))
