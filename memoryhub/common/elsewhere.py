@@ -98,7 +98,7 @@ class _Feeder(threading.Thread):
                     self.feed.write(piece)
         except BrokenPipeError:
             pass  # nobody reads on
-        except Exception as error:
+        except Exception as error:  # whatever a stream raises is raised again where the items are used
             self.error = error
 
 
@@ -121,7 +121,7 @@ def main() -> None:
         _send(items, (None, None))
     except BrokenPipeError:
         os._exit(1)  # nobody takes them
-    except Exception as error:
+    except Exception as error:  # whatever the work raises goes to who asked for it
         _send(items, (_portable(error), None))
 
 
@@ -129,7 +129,7 @@ def _portable(error: Exception) -> Exception:
     """The error itself, or its words where it can't travel."""
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
-    except Exception:
+    except Exception:  # pickling runs the error's own code, which may raise anything
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
 

@@ -63,11 +63,10 @@ def fill_facts(document: SearchDocument, memory: Memory) -> SearchDocument:
     return document
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DocumentText:
     """What a document holds of a text, its subject, its day and its neighbours: all that needs no row and no scope."""
 
-    day: date  # whose words are among the terms
     terms: bytes
     counts: bytes
     word_count: int
@@ -102,7 +101,6 @@ def read_text(
                 around[term] = around.get(term, 0) + count * tenths
     every = list(dict.fromkeys((*own, *about, *around)))
     return DocumentText(
-        day,
         terms=array("I", every).tobytes(),
         counts=_packed(every, own, about, around),
         word_count=len(own_words),
