@@ -140,8 +140,9 @@ def list_memories(
         since=since,
         until=until,
     )
-    rows = queries.list_memories(request.principal.workspace, wanted, binding=request.principal.binding)
-    return page(rows, order=queries.ORDERS[order], cursor=cursor, limit=limit, shape=MemoryOut.of)
+    rows = queries.find_memories(request.principal.workspace, wanted, binding=request.principal.binding)
+    keys = queries.ORDERS[order]
+    return page(rows, order=keys, cursor=cursor, limit=limit, shape=MemoryOut.of, load=queries.load_memories)
 
 
 def _listed(values: list[str]) -> list[str]:

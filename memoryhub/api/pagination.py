@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from django.db.models import QuerySet
 from ninja import Query
 
-from memoryhub.common.keyset import Order, cut
+from memoryhub.common.keyset import Load, Order, cut
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
@@ -15,8 +15,14 @@ Cursor = Annotated[str | None, Query(None, max_length=2000, description="`next_c
 
 
 def page(
-    queryset: QuerySet[Any], *, order: Order, cursor: str | None, limit: int, shape: Callable[[Any], Any]
+    queryset: QuerySet[Any],
+    *,
+    order: Order,
+    cursor: str | None,
+    limit: int,
+    shape: Callable[[Any], Any],
+    load: Load | None = None,
 ) -> dict[str, Any]:
-    """Return the rows after the cursor in this order, shaped."""
-    rows, next_cursor = cut(queryset, order=order, cursor=cursor, limit=limit)
+    """Return the rows after the cursor in this order, shaped; with `load` only keys are sorted, and the rows read by it."""
+    rows, next_cursor = cut(queryset, order=order, cursor=cursor, limit=limit, load=load)
     return {"items": [shape(row) for row in rows], "next_cursor": next_cursor}

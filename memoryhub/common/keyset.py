@@ -6,16 +6,17 @@ The cursor holds the sort key of the last row shown; the next page starts behind
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from memoryhub.common import errors
 
 Order = Sequence[tuple[str, str]]  # (field, "asc" or "desc"); ends in a unique field; no field may be null
+Load = Callable[[Sequence[Any]], Mapping[Any, Any]]  # primary keys -> the rows by them
 
 
 COUNT_CAP = 10_000  # larger counts are shown as "10,000+"
@@ -26,18 +27,29 @@ class BadCursor(errors.Invalid):
     title = "This cursor does not belong to this list"
 
 
-def cut(queryset: QuerySet[Any], *, order: Order, cursor: str | None, limit: int) -> tuple[list[Any], str | None]:
-    """Return the rows after the cursor in this order, and the cursor of the page behind them (None at the end)."""
+def cut(
+    queryset: QuerySet[Any], *, order: Order, cursor: str | None, limit: int, load: Load | None = None
+) -> tuple[list[Any], str | None]:
+    """Return the rows after the cursor in this order, and the cursor of the page behind them (None at the end).
+
+    With `load` only keys are read and sorted, and then the page's rows by it: where no index gives the order, whole rows
+    would be carried through the sort. A row that is gone meanwhile is left out.
+    """
     if cursor:
         queryset = queryset.filter(_after(order, decode_cursor(cursor, order)))
     names = [f"-{name}" if direction == "desc" else name for name, direction in order]
+    if load:
+        queryset = queryset.values_list(*dict.fromkeys([name for name, _ in order] + ["pk"]), named=True)
     rows = list(queryset.order_by(*names)[: limit + 1])
-    if len(rows) <= limit:
-        return rows, None
-    return rows[:limit], encode_cursor(rows[limit - 1], order)
+    next_cursor = encode_cursor(rows[limit - 1], order) if len(rows) > limit else None
+    rows = rows[:limit]
+    if load and rows:
+        found = load([row.pk for row in rows])
+        rows = [found[row.pk] for row in rows if row.pk in found]
+    return rows, next_cursor
 
 
-def encode_cursor(row: Model, order: Order) -> str:
+def encode_cursor(row: Any, order: Order) -> str:
     """Return the opaque cursor that stands behind this row."""
     values = [_plain(getattr(row, name)) for name, _ in order]
     text = json.dumps([_signature(order), values], separators=(",", ":"))

@@ -35,9 +35,13 @@ def fetch_plain(rows: QuerySet[Any, Any]) -> list[tuple[Any, ...]]:
     PostgreSQL gives sums of large numbers as Decimal.
     """
     try:
-        sql, values = rows.query.sql_with_params()
+        return fetch_sql(*rows.query.sql_with_params())
     except EmptyResultSet:  # Django knows without asking
         return []
+
+
+def fetch_sql(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The rows of a SELECT with %s places, as the driver gives them."""
     with connections["default"].cursor() as cursor:
         cursor.execute(sql, values)
         return cursor.fetchall()

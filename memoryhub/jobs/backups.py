@@ -127,7 +127,7 @@ def _database_path() -> Path:
 
 def _copy_sqlite(draft: Path) -> dict[str, int]:
     try:
-        with closing(sqlite3.connect(f"file:{_database_path()}?mode=ro", uri=True, timeout=30)) as live:
+        with closing(sqlite3.connect(f"{_database_path().resolve().as_uri()}?mode=ro", uri=True, timeout=30)) as live:
             live.execute("VACUUM INTO ?", (str(draft),))
         with closing(sqlite3.connect(draft)) as copy:
             (answer,) = copy.execute("PRAGMA integrity_check(1)").fetchone()

@@ -1,6 +1,6 @@
 """The state of the database's file before a start: whole, and on a disk that SQLite can lock."""
 
-import sqlite3
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,15 +9,19 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from memoryhub.common import clock
+from memoryhub.jobs.file_check import CheckFailed, FileCheck
 
 NETWORK_FILE_SYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "ceph", "glusterfs", "afs"}
-MAX_CHECKED_BYTES = 4 * 1024**3  # quick_check reads the whole file; above this it is left to `manage.py verify`
+START_SECONDS = 5.0  # a check that takes longer goes on while the hub serves
 
 
-def check_before_start() -> None:
-    """Raise CommandError where the file is damaged (naming the newest backup) or lies on a network file system."""
+def check_before_start() -> FileCheck | None:
+    """Raise CommandError where the file is damaged (naming the newest backup) or lies on a network file system.
+
+    Reading a large file takes long: after START_SECONDS the check goes on beside the start, and is returned.
+    """
     if settings.DATABASES["default"]["ENGINE"] != "django.db.backends.sqlite3":
-        return
+        return None
     kind = file_system_of(Path(settings.DATA_DIR))
     if kind in NETWORK_FILE_SYSTEMS:
         raise CommandError(
@@ -25,21 +29,25 @@ def check_before_start() -> None:
             "trusted; use a local disk, or PostgreSQL by DATABASE_URL."
         )
     path = Path(settings.DATABASES["default"]["NAME"])
-    if path.exists() and path.stat().st_size <= MAX_CHECKED_BYTES:
-        trouble = find_damage(path)
-        if trouble:
-            raise CommandError(f"The database {path} is damaged ({trouble}). {newest_backup_advice()}")
+    if not path.exists():
+        return None
+    check = FileCheck(path)
+    if not check.is_over(within_seconds=START_SECONDS):
+        return check
+    refuse_damage(check)
+    return None
 
 
-def find_damage(path: Path) -> str | None:
-    """Return what SQLite's quick_check complains of, or None."""
+def refuse_damage(check: FileCheck) -> None:
+    """Raise CommandError with what a check that is over found, if anything."""
     try:
-        with sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=5) as database:
-            (answer,) = database.execute("PRAGMA quick_check(1)").fetchone()
-        database.close()
-    except sqlite3.DatabaseError as error:
-        return str(error)
-    return None if answer == "ok" else str(answer)
+        damage = check.find_damage()
+    except CheckFailed as error:
+        sys.stderr.write(f"{error} `manage.py verify` reads it again.\n")
+        return
+    if damage:
+        path = settings.DATABASES["default"]["NAME"]
+        raise CommandError(f"The database {path} is damaged ({damage}). {newest_backup_advice()}")
 
 
 def newest_backup_advice() -> str:

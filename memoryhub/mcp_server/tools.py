@@ -222,9 +222,9 @@ def memory_list(
         kinds=[kind] if kind else (),
         states=[state] if state else (),
     )
-    rows = queries.list_memories(principal.workspace, wanted, binding=principal.binding)
+    rows = queries.find_memories(principal.workspace, wanted, binding=principal.binding)
     keys: Order = queries.ORDERS[order]
-    found, next_cursor = cut(rows, order=keys, cursor=cursor, limit=limit)
+    found, next_cursor = cut(rows, order=keys, cursor=cursor, limit=limit, load=queries.load_memories)
     return ListedMemories(memories=[MemoryShape.of(memory) for memory in found], next_cursor=next_cursor)
 
 

@@ -84,8 +84,7 @@ def doctor(request: MemberRequest) -> HttpResponse:
     if request.GET.get("format") == "csv":
         return _as_csv(misses.select_related("record").order_by("-cost", "-pk")[:CSV_ROWS], days)
     order = request.GET.get("order", "") if request.GET.get("order", "") in ORDERS else "dollars"
-    page = page_of(request, misses.only("pk", "occurred_at"), order=ORDERS[order])  # all are sorted, few are read
-    shown = findings.load_misses(miss.pk for miss in page.items)
+    page = page_of(request, misses, order=ORDERS[order], load=findings.load_misses)
     advised_since = findings.advised_since(workspace, start, end)
     overview = findings.look_over(workspace, span)
     context = {
@@ -96,7 +95,7 @@ def doctor(request: MemberRequest) -> HttpResponse:
         "cards": [_card(card, request) for card in findings.list_advice(workspace, advised_since, end)],
         "advice_note": _advice_note(span, advised_since),
         "causes": _causes(request, overview.causes, cause),
-        "rows": [_row(shown[miss.pk]) for miss in page.items if miss.pk in shown],
+        "rows": [_row(miss) for miss in page.items],
         "page": page,
         "order": order,
         "order_urls": {

@@ -26,7 +26,7 @@ from memoryhub.web.charts.strengths import draw_strengths
 from memoryhub.web.context import COUNTS_KEPT_SECONDS, kept
 from memoryhub.web.htmx import wants_part
 from memoryhub.web.login import next_path
-from memoryhub.web.memory_facets import list_facets, list_views
+from memoryhub.web.memory_facets import FacetPanel, list_facets, list_views
 from memoryhub.web.memory_filters import MemoryFilters, Narrowed, narrow, room_filter
 from memoryhub.web.memory_snippets import remember_with_curl
 from memoryhub.web.tidy_urls import tidied
@@ -64,7 +64,7 @@ def memories(request: MemberRequest) -> HttpResponse:
     narrowed = narrow(workspace, filters, now)
     narrowed = replace(narrowed, wanted=queries.meet_tags(workspace, narrowed.wanted))
     facets = list_facets(workspace, filters, narrowed.wanted, now)
-    page = _page(request, filters, narrowed, few=not facets.more)
+    page = _page(request, filters, narrowed, facets)
     rows = [_shown(request, memory, filters, now) for memory in page.items]
     context = {
         **frame(request, filters),
@@ -125,15 +125,15 @@ def render_problem(
     return render(request, "long_term_memory/memories.html#row", context, status=422)
 
 
-def _page(request: MemberRequest, filters: MemoryFilters, narrowed: Narrowed, *, few: bool) -> paging.Page:
+def _page(request: MemberRequest, filters: MemoryFilters, narrowed: Narrowed, facets: FacetPanel) -> paging.Page:
     workspace = request.principal.workspace
     if narrowed.ranked is not None:
         return _ranked_page(request, narrowed.ranked)
     order = queries.ORDERS[filters.sort]
     if filters.ascending:
         order = [(name, "asc") for name, _direction in order]
-    rows = page_rows.list_excerpts(workspace, narrowed.wanted, few=few)
-    return paging.page_of(request, rows, order=order, limit=PAGE_ROWS)
+    rows = queries.find_memories(workspace, narrowed.wanted, few=False) if facets.more else queries.among(facets.pks)
+    return paging.page_of(request, rows, order=order, limit=PAGE_ROWS, load=page_rows.load_excerpts)
 
 
 def _ranked_page(request: MemberRequest, ranked: list[str]) -> paging.Page:

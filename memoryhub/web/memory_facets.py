@@ -35,6 +35,7 @@ class FacetPanel:
     menus: list[FacetMenu]
     matched: int
     more: bool
+    pks: list[int]  # the rows that match, where there are not more
     tags: list[str]
 
 
@@ -42,7 +43,8 @@ def list_facets(workspace: Workspace, filters: MemoryFilters, wanted: MemoryFilt
     """Count the values of every dimension under the filters in force; a dimension's own choice does not hide its other values."""
     here = count_facets(workspace, wanted)
     menus = [_menu(workspace, filters, name, here, wanted, now) for name in _LISTS]
-    return FacetPanel([*menus, _periods(filters)], here.matched, here.more, [facet.value for facet in here.tags])
+    tags = [facet.value for facet in here.tags]
+    return FacetPanel([*menus, _periods(filters)], here.matched, here.more, here.pks, tags)
 
 
 def _menu(

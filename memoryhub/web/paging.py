@@ -24,13 +24,22 @@ class Page:
     next_url: str
 
 
-def page_of(request: HttpRequest, rows: QuerySet[Any], *, order: Order, limit: int = PAGE_ROWS, path: str = "") -> Page:
+def page_of(
+    request: HttpRequest,
+    rows: QuerySet[Any],
+    *,
+    order: Order,
+    limit: int = PAGE_ROWS,
+    path: str = "",
+    load: keyset.Load | None = None,
+) -> Page:
     """Return the page that the request's `cursor` names, ordered by unique keys (end the order with the id).
 
-    `path` is where the list stands, if not at the request's own address.
+    `path` is where the list stands, if not at the request's own address. With `load` only keys are sorted, and the page's
+    rows read by it.
     """
     cursor = request.GET.get("cursor", "")
-    found, next_cursor = keyset.cut(rows, order=order, cursor=cursor, limit=limit)
+    found, next_cursor = keyset.cut(rows, order=order, cursor=cursor, limit=limit, load=load)
     at = path or request.path
     first = _address(at, request.GET, {"cursor": None}) if cursor else ""
     return Page(

@@ -134,7 +134,7 @@ def tool_cache(request: MemberRequest) -> HttpResponse:
     tool, sid = request.GET.get("tool", "")[:200], request.GET.get("session", "")[:200]
     order, text = request.GET.get("order", "newest"), request.GET.get("q", "").strip()[:200]
     entries = tool_results.list_entries(workspace, sid=sid or None, tool=tool or None, text=text)
-    page = paging.page_of(request, entries, order=ORDERS.get(order, NEWEST_FIRST))
+    page = paging.page_of(request, entries, order=ORDERS.get(order, NEWEST_FIRST), load=tool_results.load_entries)
     tools = [_tool_row(figures) for figures in pages.list_tools(workspace)]
     doubt = pages.get_doubt(workspace)
     context = {

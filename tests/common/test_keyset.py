@@ -42,6 +42,27 @@ def test_every_row_comes_once_and_in_order(jobs, limit):
     assert walk(NEWEST, limit) == expected
 
 
+def test_keys_are_sorted_alone_and_rows_loaded_in_their_order(jobs):
+    whole, cursor = cut(Job.objects.all(), order=BY_KIND, cursor=None, limit=4)
+
+    by_keys, same = cut(Job.objects.all(), order=BY_KIND, cursor=None, limit=4, load=Job.objects.in_bulk)
+    rest, _ = cut(Job.objects.all(), order=BY_KIND, cursor=same, limit=10, load=Job.objects.in_bulk)
+
+    assert (by_keys, same) == (whole, cursor)
+    assert {row.pk for row in by_keys + rest} == {row.pk for row in jobs}
+
+
+def test_a_row_that_goes_while_keys_are_sorted_is_left_out_and_leads_on_all_the_same(jobs):
+    def load(pks):
+        Job.objects.filter(pk=pks[-1]).delete()
+        return Job.objects.in_bulk(pks)
+
+    first, cursor = cut(Job.objects.all(), order=NEWEST, cursor=None, limit=4, load=load)
+    rest, _ = cut(Job.objects.all(), order=NEWEST, cursor=cursor, limit=10)
+
+    assert (len(first), len(rest)) == (3, 6)
+
+
 def test_mixed_directions(jobs):
     expected = [job.public_id for job in Job.objects.order_by("kind", "-created_at", "id")]
 

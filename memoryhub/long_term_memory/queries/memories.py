@@ -119,7 +119,7 @@ def filter_memories(workspace: Workspace, wanted: MemoryFilter) -> MemoryQuerySe
         rows = rows.filter(workspace=workspace)  # those belong to it; saying so makes SQLite read all of it
     choices = _tag_choices(wanted)
     if wanted.met is not None:
-        rows = rows.filter(pk__in=_named_ids(wanted.met))
+        rows = rows.filter(pk__in=named_ids(wanted.met))
     elif choices and wanted.scope:  # an index over the scope holds the ids to look at
         rows = _with_each(rows, workspace, choices, of="pk")
     elif choices:  # met among the links of tags alone, which are small, before any memory is looked at
@@ -245,11 +245,11 @@ def _meeting(workspace: Workspace, choices: list[Sequence[str]]) -> QuerySet[Mem
     return _with_each(_links(workspace, first), workspace, others, of="memory_id").values("memory_id")
 
 
-def _named_ids(pks: Sequence[int]) -> RawSQL:
-    """Ids as the rows of one value: thousands of them as values of their own take longer than the look-up."""
+def named_ids(pks: Sequence[int]) -> RawSQL:
+    """Ids as the rows of one value, each an `id`: thousands as values of their own take longer than the look-up."""
     if connection.vendor == "sqlite":
-        return RawSQL("SELECT value FROM json_each(%s)", [json.dumps(pks)])
-    return RawSQL("SELECT unnest(%s::bigint[])", [list(pks)])
+        return RawSQL("SELECT value AS id FROM json_each(%s)", [json.dumps(pks)])
+    return RawSQL("SELECT unnest(%s::bigint[]) AS id", [list(pks)])
 
 
 def _rarest_first(workspace: Workspace, choices: list[Sequence[str]]) -> list[Sequence[str]]:
@@ -277,21 +277,40 @@ def are_few(workspace: Workspace, wanted: MemoryFilter) -> bool:
     return count_capped(filter_memories(workspace, wanted), FEW) <= FEW
 
 
-def list_memories(
+def find_memories(
     workspace: Workspace, wanted: MemoryFilter, *, binding: Binding | None = None, few: bool | None = None
-) -> QuerySet[Memory]:
-    """Memories that pass a filter, with what a list shows; order and cut them with ORDERS and a cursor.
+) -> MemoryQuerySet:
+    """Memories that pass a filter; order and cut them with ORDERS and a cursor, which reads the rows by load_memories.
 
     `few` says how many pass where the caller knows it; else they are counted, up to FEW.
     """
     inside = wanted.inside(binding) if binding else wanted
     if few is None:
         few = are_few(workspace, inside)
-    rows = (
-        Memory.objects.filter(pk__in=filter_memories(workspace, inside).values("pk"))
-        if few
-        else walk_memories(workspace, inside)
-    )
+    if few:
+        return Memory.objects.filter(pk__in=filter_memories(workspace, inside).values("pk"))
+    return walk_memories(workspace, inside)
+
+
+def list_memories(
+    workspace: Workspace, wanted: MemoryFilter, *, binding: Binding | None = None, few: bool | None = None
+) -> MemoryQuerySet:
+    """The same with what a list shows of each, for who reads all or most of them."""
+    return with_details(find_memories(workspace, wanted, binding=binding, few=few))
+
+
+def among(pks: Sequence[int]) -> MemoryQuerySet:
+    """The memories of these rows, however many."""
+    return Memory.objects.filter(pk__in=named_ids(pks))
+
+
+def load_memories(pks: Sequence[int]) -> dict[int, Memory]:
+    """Memories with what a list shows, by their rows' numbers."""
+    return with_details(Memory.objects.all()).in_bulk(pks)
+
+
+def with_details(rows: MemoryQuerySet) -> MemoryQuerySet:
+    """The rows with what a list shows of each: scope, session, successor and tags."""
     return rows.select_related("scope", "session", "superseded_by").prefetch_related("memory_tags__tag")
 
 
@@ -341,10 +360,11 @@ class Facet:
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """Facet counts of a filter, from a sample of the newest `sampled` matches when there are more than that."""
+    """Facet counts of a filter; of as many matches as the cap where there are more."""
 
     matched: int
     more: bool
+    pks: list[int]  # the rows that were counted
     agents: list[Facet] = field(default_factory=list)
     users: list[Facet] = field(default_factory=list)
     projects: list[Facet] = field(default_factory=list)

@@ -1,18 +1,19 @@
 """What the pages show of memories: rows with an excerpt instead of the whole text, and the figures above the list."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from django.db.models import QuerySet
 from django.db.models.functions import Substr
 
 from memoryhub.common.keyset import COUNT_CAP
-from memoryhub.long_term_memory.models import Memory, MemoryState, ReviewItem, ReviewState
+from memoryhub.long_term_memory.models import Memory, MemoryQuerySet, MemoryState, ReviewItem, ReviewState
 from memoryhub.long_term_memory.queries.memories import (
     MemoryFilter,
     count_capped,
     filter_memories,
-    list_memories,
+    find_memories,
+    with_details,
 )
 from memoryhub.long_term_memory.queries.recall import checked, get_default_weights
 from memoryhub.long_term_memory.search import documents, engine
@@ -34,20 +35,21 @@ class ListSummary:
     in_review: int
 
 
-def list_excerpts(workspace: Workspace, wanted: MemoryFilter, *, few: bool | None = None) -> QuerySet[Memory]:
-    """Memories that pass a filter, each with an `excerpt`; the text itself stays in the database until it is asked for.
+def load_excerpts(pks: Sequence[int]) -> dict[int, Memory]:
+    """Memories by their rows' numbers, each with an `excerpt`; the text itself stays in the database until asked for."""
+    return _as_excerpts(Memory.objects.all()).in_bulk(pks)
 
-    `few` says whether few pass, where the caller knows it.
-    """
-    rows = list_memories(workspace, wanted, few=few)
-    return rows.defer("content", "superseded_by__content").annotate(excerpt=Substr("content", 1, EXCERPT_CHARS + 1))
+
+def _as_excerpts(rows: MemoryQuerySet) -> MemoryQuerySet:
+    rows = with_details(rows).defer("content", "superseded_by__content")
+    return rows.annotate(excerpt=Substr("content", 1, EXCERPT_CHARS + 1))
 
 
 def list_excerpts_by_rank(workspace: Workspace, ids: list[str]) -> list[Memory]:
     """The excerpts of these memories in the given order; what is gone meanwhile is left out."""
     found = {
         memory.public_id: memory
-        for memory in list_excerpts(workspace, MemoryFilter(ids=ids, states=MemoryState.values), few=True)
+        for memory in _as_excerpts(Memory.objects.filter(workspace=workspace, public_id__in=ids))
     }
     return [found[public_id] for public_id in ids if public_id in found]
 
@@ -105,7 +107,10 @@ def count_up_to(workspace: Workspace, wanted: MemoryFilter, cap: int) -> int:
 
 def list_newest(workspace: Workspace, wanted: MemoryFilter, limit: int) -> list[Memory]:
     """A few of the memories that pass a filter, the newest first."""
-    return list(list_excerpts(workspace, wanted).order_by("-content_changed_at", "-id")[:limit])
+    newest = find_memories(workspace, wanted).order_by("-content_changed_at", "-id").values_list("pk", flat=True)
+    pks = list(newest[:limit])
+    found = load_excerpts(pks)
+    return [found[pk] for pk in pks if pk in found]
 
 
 def count_alive(workspace: Workspace) -> int:

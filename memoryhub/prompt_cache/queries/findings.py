@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -61,9 +61,9 @@ def list_misses(
     return found.filter(session=session) if session else found
 
 
-def load_misses(record_ids: Iterable[int]) -> dict[int, Diagnosis]:
+def load_misses(record_ids: Sequence[int]) -> dict[int, Diagnosis]:
     """Return whole misses with their records, by the record's id."""
-    return Diagnosis.objects.select_related("record").in_bulk(list(record_ids))
+    return Diagnosis.objects.select_related("record").in_bulk(record_ids)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Which entries a selector names, what a session's cache holds, and how well it does."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -72,12 +73,21 @@ def list_entries(
     workspace: Workspace, *, sid: str | None = None, tool: str | None = None, text: str = ""
 ) -> QuerySet[ToolResult]:
     """Return entries without their values, to be cut by cursor; `text` stands in their parameters or dependencies."""
-    entries = ToolResult.objects.filter(workspace=workspace).defer("value").select_related("session")
+    entries = _without_values(ToolResult.objects.filter(workspace=workspace))
     if sid is not None:
         entries = entries.filter(session__sid=sid)
     if text:
         entries = entries.filter(Q(params__icontains=text) | Q(depends_on__icontains=text))
     return entries.filter(tool=tool) if tool else entries
+
+
+def load_entries(pks: Sequence[int]) -> dict[int, ToolResult]:
+    """Return entries without their values, by their rows' numbers."""
+    return _without_values(ToolResult.objects.all()).in_bulk(pks)
+
+
+def _without_values(entries: QuerySet[ToolResult]) -> QuerySet[ToolResult]:
+    return entries.defer("value").select_related("session")
 
 
 def get_entry(workspace: Workspace, sid: str, key: str) -> ToolResult:

@@ -14,6 +14,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from memoryhub.jobs import database_file, first_start, ports, static_files
+from memoryhub.jobs.file_check import FileCheck
 
 STOP_SECONDS = 4.5
 RESTART_PAUSE_SECONDS = 1.0
@@ -26,14 +27,16 @@ class Command(BaseCommand):
         holder = ports.find_holder(settings.BIND_HOST, settings.BIND_PORT)
         if holder:
             raise CommandError(f"Port {settings.BIND_PORT} is in use by {holder}; set MEMORYHUB_PORT to another one.")
-        database_file.check_before_start()
+        check = database_file.check_before_start()
         call_command("migrate", interactive=False, verbosity=0)
         static_files.collect_if_changed()
         for line in first_start.ensure():
             self.stdout.write(line)
         self.stdout.write(f"MemoryHub is at http://{_shown_host()}:{settings.BIND_PORT}/ (Ctrl-C stops it)")
+        if check:
+            self.stdout.write("Its file is large: the rest of it is read meanwhile; damage stops the hub.")
         self.stdout.flush()
-        Supervisor().run()
+        Supervisor(check).run()
 
 
 def _shown_host() -> str:
@@ -47,8 +50,9 @@ class Supervisor:
     killed ends as well.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, check: FileCheck | None = None) -> None:
         self.stopping = False
+        self.check = check
         self.fifo = Path(settings.DATA_DIR) / f"stop.{os.getpid()}"
         self.children: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -66,6 +70,7 @@ class Supervisor:
             while not self.stopping:
                 time.sleep(0.2)
                 self._restart_the_dead()
+                self._hear_the_check()
         finally:
             os.close(writing_end)
             self._end_children()
@@ -85,7 +90,15 @@ class Supervisor:
                 time.sleep(RESTART_PAUSE_SECONDS)
                 self._start(name)
 
+    def _hear_the_check(self) -> None:
+        """Raise CommandError, which ends the hub, once the check of its file has found damage."""
+        if self.check and self.check.is_over():
+            over, self.check = self.check, None
+            database_file.refuse_damage(over)
+
     def _end_children(self) -> None:
+        if self.check:
+            self.check.end()
         for child in self.children.values():
             if child.poll() is None:
                 child.terminate()
