@@ -14,6 +14,7 @@ import os
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ MEMORIES = 100_000
 ROUNDS, ROUNDS_SECONDS = 20, 1.0
 MOST_MS, MOST_BYTES = 250, 200 * 1024
 QUERIES_OF_AN_EMPTY_LIST = 5  # a list without rows does not ask for what belongs to them
+QUERIES_OF_CANDIDATES = 5  # a small scope is searched whole, a large one's candidates are looked for first
 _CHART_DATA = re.compile(rb'<script[^>]*type="application/json"[^>]*>.*?</script>', re.DOTALL)
 
 
@@ -54,10 +56,30 @@ class Seen:
     queries_small: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Finds:
+    """What finds something in the small workspace, and so in the large one, whose first memories are the same."""
+
+    word: str  # in a memory of user-0 and in one in the trash
+    person: str  # has the fewest memories
+
+    @classmethod
+    def of(cls, workspace: Any) -> Finds:
+        from memoryhub.long_term_memory.models import Memory
+
+        active = Memory.objects.filter(workspace=workspace, state="active", trust="trusted")
+        people = Counter(active.exclude(scope__user="").values_list("scope__user", flat=True))
+        texts = active.filter(scope__user="user-0").values_list("content", flat=True)
+        trash = Memory.objects.filter(workspace=workspace, state="forgotten").values_list("content", flat=True)
+        in_trash = Counter(word for text in trash for word in text.split() if not word.isdigit())
+        words = {word for text in texts for word in text.split()} & set(in_trash)
+        return cls(min(words, key=lambda word: (in_trash[word], word)), min(people, key=lambda one: (people[one], one)))
+
+
 class Names:
     """Rows of one workspace that addresses name."""
 
-    def __init__(self, workspace: Any) -> None:
+    def __init__(self, workspace: Any, finds: Finds) -> None:
         from memoryhub.audit.models import ChangeSet
         from memoryhub.common import clock
         from memoryhub.long_term_memory.models import Memory, MemoryVersion
@@ -66,6 +88,7 @@ class Names:
         from memoryhub.work.models import Job
         from memoryhub.workspaces.models import ApiKey
 
+        self.finds = finds
         memories = Memory.objects.filter(workspace=workspace)
         self.memory = memories.order_by("-version", "id").values_list("public_id", flat=True)[0]
         self.quiet_memory = memories.filter(version=1).order_by("id").values_list("public_id", flat=True)[0]
@@ -163,7 +186,7 @@ def pages(names: Names) -> dict[str, list[Visit]]:
         "new_memory": [Visit("/memories/new")],
         "memory_import": [Visit("/memories/import")],
         "bulk_memories": [
-            Visit("/memories/bulk?action=add_tag&value=kept&user=user-700"),
+            Visit(f"/memories/bulk?action=add_tag&value=kept&user={names.finds.person}"),
             Visit("/memories/bulk?action=export&state=archived"),
             Visit("/memories/bulk?action=add_tag&value=kept"),
             Visit("/memories/bulk?action=importance&value=0.4&kind=episodic"),
@@ -251,9 +274,9 @@ def _memories(names: Names) -> Iterator[Visit]:
         "user=nobody-of-this-name",
         "tag=nothing-of-this-name",
         "q=karo1+miten2",
-        "q=karo1&user=user-0",
+        f"q={names.finds.word}&user=user-0",
         "q=karo1&tag=tag-0",
-        "q=karo1&state=forgotten",
+        f"q={names.finds.word}&state=forgotten",
     ]
     yield Visit("/memories")
     for one in filters:
@@ -324,13 +347,18 @@ def measure(visitor: Visitor, visit: Visit) -> tuple[Seen, bytes]:
         print(f"{visit}: {response.status_code}", file=sys.stderr)
     seen.html_bytes = len(_CHART_DATA.sub(b"", body))
     end = time.perf_counter() + ROUNDS_SECONDS
-    while len(seen.wall_ms) < ROUNDS and (len(seen.wall_ms) < 3 or time.perf_counter() < end):
+    while len(seen.wall_ms) < ROUNDS and (needs_more(seen) or time.perf_counter() < end):
         cache.clear()
         wall, cpu = time.perf_counter(), time.process_time()
         visitor.look(visit)
         seen.wall_ms.append((time.perf_counter() - wall) * 1000)
         seen.cpu_ms.append((time.process_time() - cpu) * 1000)
     return seen, body
+
+
+def needs_more(seen: Seen) -> bool:
+    """Whether what was seen says little yet: of a few visits the p95 is the slowest one, which may have been disturbed."""
+    return len(seen.wall_ms) < 3 or max(seen.wall_ms) > MOST_MS
 
 
 def p95(values: list[float]) -> float:
@@ -408,6 +436,12 @@ def answers_get(view: Any) -> bool:
     return response.status_code != 405 or "GET" in response["Allow"]
 
 
+def allowance(visit: Visit) -> int:
+    """How many queries more than the small workspace a visit may take, whatever the large one holds."""
+    searches = "q=" in visit.path and visit.path.startswith(("/memories", "/search"))
+    return QUERIES_OF_AN_EMPTY_LIST + (QUERIES_OF_CANDIDATES if searches else 0)
+
+
 def flat(patterns: Any) -> Iterator[Any]:
     for pattern in patterns:
         if hasattr(pattern, "url_patterns"):
@@ -423,7 +457,7 @@ def report(seen: list[Seen], memories: int) -> None:
     for one in seen[:15]:
         tell(one)
     slowest, largest = seen[0], max(seen, key=lambda one: one.html_bytes)
-    grown = [one for one in seen if one.queries > one.queries_small + QUERIES_OF_AN_EMPTY_LIST]
+    grown = [one for one in seen if one.queries > one.queries_small + allowance(one.visit)]
     for one in seen:
         if p95(one.wall_ms) > MOST_MS:
             show(
@@ -474,10 +508,11 @@ def main() -> None:
         if not Memory.objects.filter(workspace=workspace).exists():
             fill(workspace, Size.of(count), clock.now())
         there, beside = Visitor(workspace), Visitor(small)
-        large_names = Names(workspace)
+        finds = Finds.of(small)
+        large_names = Names(workspace, finds)
         missing = forgotten_pages()
         show("pages_not_visited", len(missing), "pages", "= 0", pages=missing)
-        report(visit_all(there, large_names, beside, Names(small)), count)
+        report(visit_all(there, large_names, beside, Names(small, finds)), count)
 
 
 if __name__ == "__main__":
