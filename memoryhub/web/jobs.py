@@ -16,6 +16,7 @@ from memoryhub.jobs.schedule import SCHEDULE
 from memoryhub.web import formats, paging
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.htmx import wants_part
+from memoryhub.web.job_results import JobOutcome, describe
 from memoryhub.work import queries, services
 from memoryhub.work.models import Job, JobState
 
@@ -40,7 +41,6 @@ KINDS: dict[str, Any] = {
     "forget_bodies": gettext_lazy("Forget request bodies"),
     "sweep_tool_results": gettext_lazy("Sweep expired tool results"),
     "collect_session_garbage": gettext_lazy("Collect unused session blobs"),
-    "drain_spool": gettext_lazy("Record spooled usage"),
 }
 # What a person may start by hand: kinds that need no arguments and do the same twice as once.
 RUNNABLE = ("decay", "embed_memories", "sweep_tool_results", "backup", "housekeeping")
@@ -67,7 +67,7 @@ class JobRow:
     created_at: Any
     took: str
     error: str
-    result: list[tuple[str, str]]
+    outcome: JobOutcome
     change_set: str
     can_retry: bool
     is_open: bool
@@ -92,17 +92,11 @@ def _row(job: Job, may_edit: bool) -> JobRow:
         created_at=job.created_at,
         took=formats.duration(ended - job.started_at) if ended and job.started_at else "",
         error=job.error,
-        result=[(str(name), _plain(value)) for name, value in (job.result or {}).items()],
+        outcome=describe(job.result or {}),
         change_set=str((job.result or {}).get("change_set") or ""),
         can_retry=job.state == JobState.DEAD and may_edit and job.workspace_id is not None,
         is_open=job.state in (JobState.QUEUED, JobState.RUNNING, JobState.FAILED),
     )
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, list):
-        return formats.count(len(value))
-    return formats.count(value) if isinstance(value, int) and not isinstance(value, bool) else str(value)[:200]
 
 
 @require_GET
