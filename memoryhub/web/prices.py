@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from memoryhub.common import clock, errors
@@ -25,7 +25,13 @@ from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.forms.prices import PriceForm
 from memoryhub.web.paging import url_with
 
-_RATES = ("input", "cache_write_5m", "cache_write_1h", "cache_read", "output")
+_RATES = {
+    "input": gettext_lazy("Input"),
+    "cache_write_5m": gettext_lazy("Write, 5 min"),
+    "cache_write_1h": gettext_lazy("Write, 1 h"),
+    "cache_read": gettext_lazy("Read"),
+    "output": gettext_lazy("Output"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ class PriceRow:
     first_of_model: bool
     span: str
     above: str
-    rates: list[str]
+    rates: list[tuple[Any, str]]
     state: str
     tone: str
     note: str
@@ -87,7 +93,7 @@ def _rows(listed: list[ListedPrice], today: date) -> list[PriceRow]:
                 first_of_model=not rows or rows[-1].model != entry.model,
                 span=span_text(entry.valid_from, entry.valid_until),
                 above=above_text(entry.prompt_tokens_above),
-                rates=[rate_text(getattr(entry.rates, name)) for name in _RATES],
+                rates=[(label, rate_text(getattr(entry.rates, name))) for name, label in _RATES.items()],
                 state=state,
                 tone=tone,
                 note=price.note,
@@ -205,6 +211,7 @@ def _show(
     listed = list_prices(workspace, model=model)
     context = {
         "rows": _rows(listed, clock.now().date()),
+        "rate_labels": _RATES.values(),
         "unpriced": list_unpriced_models(workspace),
         "version": price_book_version(workspace),
         "csv_url": url_with(request, format="csv"),

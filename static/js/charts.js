@@ -69,7 +69,7 @@
       out[key] = axis(layout[key], (layout[key] && layout[key].showgrid) || (key[0] === "y" && !(layout[key] && layout[key].showgrid === false)));
     });
     (out.shapes || []).forEach((shape) => { shape.line = { width: 1, dash: "dot", ...(shape.line || {}), color: colors[(shape.meta || {}).color] || colors.weak }; delete shape.meta; });
-    (out.annotations || []).forEach((note) => { note.font = { size: 12, ...(note.font || {}), color: colors.text }; });
+    (out.annotations || []).forEach((note) => { note.font = { size: 12, ...(note.font || {}), color: colors.text }; note.bgcolor = soft(colors.surface, 0.8); note.borderpad = 2; });
     return out;
   }
   function draw(place, figure) {
