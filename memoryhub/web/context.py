@@ -1,10 +1,11 @@
-"""What every page's frame shows: the menu with its counts, the workspaces, the viewer. Cheap: the counts are kept a few seconds."""
+"""What every page's frame shows: the menu with its counts, the workspaces, the viewer.
 
-from collections.abc import Callable
+The counts are made for each page, up to a cap: what a person or an agent just did shows at once.
+"""
+
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.cache import cache
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject, cached_property
@@ -13,10 +14,8 @@ from django.utils.translation import pgettext_lazy
 
 from memoryhub.flows.demo.mark import is_demo
 from memoryhub.web import access, formats, menu_counts
-from memoryhub.workspaces.models import Role, Workspace
+from memoryhub.workspaces.models import Role
 from memoryhub.workspaces.queries import list_workspaces_of
-
-COUNTS_KEPT_SECONDS = 15
 
 # (url name, label, icon); the path of a page decides which item is current.
 _Item = tuple[str, Any, str]
@@ -125,8 +124,7 @@ class Shell:
     def _counts(self) -> dict[str, int]:
         if self._principal is None:
             return {}
-        workspace: Workspace = self._principal.workspace
-        return kept(f"menu-counts:{workspace.pk}", COUNTS_KEPT_SECONDS, lambda: menu_counts.count_for_menu(workspace))
+        return menu_counts.count_for_menu(self._principal.workspace)
 
     @property
     def workspace(self) -> WorkspaceChoice | None:
@@ -169,15 +167,6 @@ class Shell:
     @property
     def search_url(self) -> str:
         return reverse("search")
-
-
-def kept(key: str, seconds: int, make: Callable[[], Any]) -> Any:
-    """Return what was made within the last seconds, or make it anew."""
-    value = cache.get(key)
-    if value is None:
-        value = make()
-        cache.set(key, value, seconds)
-    return value
 
 
 def csp_nonce(request: HttpRequest) -> dict[str, Any]:

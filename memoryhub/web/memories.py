@@ -23,7 +23,6 @@ from memoryhub.long_term_memory.services import saved_filters
 from memoryhub.web import formats, memory_rows, paging
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.charts.strengths import draw_strengths
-from memoryhub.web.context import COUNTS_KEPT_SECONDS, kept
 from memoryhub.web.htmx import wants_part
 from memoryhub.web.login import next_path
 from memoryhub.web.memory_facets import FacetPanel, list_facets, list_views
@@ -215,10 +214,7 @@ def _toolbar(request: MemberRequest, filters: MemoryFilters) -> dict[str, Any]:
 
 
 def _summary(request: MemberRequest, now: datetime) -> list[dict[str, str]]:
-    workspace = request.principal.workspace
-    figures = kept(
-        f"memory-figures:{workspace.pk}", COUNTS_KEPT_SECONDS, lambda: page_rows.summarize_list(workspace, now)
-    )
+    figures = page_rows.summarize_list(request.principal.workspace, now)
     path = reverse("memories")
     return [
         {"text": _("%(n)s in use") % {"n": formats.capped_count(figures.alive)}},
