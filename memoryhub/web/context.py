@@ -5,6 +5,7 @@ The counts are made for each page, up to a cap: what a person or an agent just d
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -177,4 +178,18 @@ def csp_nonce(request: HttpRequest) -> dict[str, Any]:
 def shell(request: HttpRequest) -> dict[str, Any]:
     """The frame and the viewer, for every template."""
     viewer = getattr(request, "viewer", None) or access.read_viewer(request)
-    return {"viewer": viewer, "shell": Shell(request)}
+    return {"viewer": viewer, "shell": Shell(request), "here": place_of(request)}
+
+
+def place_of(request: HttpRequest) -> str:
+    """Return the address that shows this page again, for forms that come back to it.
+
+    A page that answers a POST has none: it is the one that the form stood on. A view that knows better puts its own `here`
+    into the context.
+    """
+    if request.method in ("GET", "HEAD"):
+        return request.get_full_path()
+    came_from = urlsplit(request.headers.get("Referer", ""))
+    if came_from.netloc != request.get_host():
+        return "/"
+    return came_from._replace(scheme="", netloc="", fragment="").geturl() or "/"

@@ -200,7 +200,6 @@ def _toolbar(request: MemberRequest, filters: MemoryFilters) -> dict[str, Any]:
     saved = saved_filters.list_saved_filters(request.principal.workspace)
     return {
         "chips": filters.chips(path),
-        "here": request.get_full_path(),
         "filter_query": query,
         "filter_pairs": plain.pairs(),
         "filter_pairs_without_q": replace(filters, q="").pairs(),

@@ -205,6 +205,7 @@ def _report(request: MemberRequest, asked: BulkRequest, result: BulkResult) -> H
         "skipped": _skipped(result),
         "change_url": reverse("change", args=[result.change_set.public_id]) if result.change_set else "",
         "back_url": asked.back_url(),
+        "here": asked.back_url(),
     }
     return render(request, "long_term_memory/bulk.html", context)
 

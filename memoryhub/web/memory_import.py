@@ -89,7 +89,7 @@ def run_import(request: MemberRequest) -> HttpResponse:
         "n": formats.count(result.created)
     }
     undo.offer(request, done, result.change_set.public_id if result.change_set else "")
-    context = {**_described(result), "name": name, "done": True, "form": ImportForm()}
+    context = {**_described(result), "name": name, "done": True, "form": ImportForm(), "here": reverse("memories")}
     if result.change_set:
         context["change_url"] = reverse("change", args=[result.change_set.public_id])
     return render(request, "long_term_memory/import.html", context)

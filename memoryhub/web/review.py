@@ -130,7 +130,6 @@ def review(request: MemberRequest) -> HttpResponse:
         "waiting": sum(counts.values()),
         "waiting_text": formats.capped_count(sum(counts.values())),
         "may_edit": request.principal.role in ("editor", "admin"),
-        "here": request.get_full_path(),
     }
     return render(request, "long_term_memory/review.html", context)
 

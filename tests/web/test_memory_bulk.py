@@ -1,6 +1,7 @@
 """Changing many memories: preview, change, report, undo, export."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -147,3 +148,19 @@ def test_a_change_of_many_takes_few_queries(editor: Client, workspace: Workspace
 
     assert Memory.objects.filter(pinned=True).count() == 600
     assert len(queries) < 60
+
+
+def test_undo_on_the_report_comes_back_to_the_list_that_was_changed(editor: Client, workspace: Workspace) -> None:
+    make_memories(workspace, ["a", "b"], agent="ops")
+
+    report = editor.post("/memories/bulk", {"agent": "ops", "action": "pin"})
+    asked = re.search(
+        r'action="/memories/undo">.*?name="change_set" value="([^"]+)".*?name="next" value="([^"]+)"',
+        report.content.decode(),
+    )
+    assert asked is not None
+    undone = editor.post("/memories/undo", {"change_set": asked[1], "next": asked[2]}, follow=True)
+
+    assert undone.redirect_chain == [("/memories?agent=ops", 302)]
+    assert "Undone." in undone.content.decode()
+    assert not Memory.objects.filter(pinned=True).exists()

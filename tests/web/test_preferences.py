@@ -1,5 +1,6 @@
 """Language, appearance and time zone are the viewer's own, and changing them loses no page."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -15,6 +16,23 @@ def test_switching_the_language_stays_on_the_page(viewer: Client) -> None:
 
     assert answer["Location"] == "/jobs?state=dead"
     assert 'lang="zh-hans"' in viewer.get("/jobs").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("referer", "comes_back_to"),
+    [
+        ("http://testserver/doctor?range=7d", "/doctor?range=7d"),
+        ("http://elsewhere.example/doctor", "/"),
+        ("", "/"),
+    ],
+)
+def test_an_answer_to_a_form_comes_back_to_the_page_that_the_form_stood_on(
+    viewer: Client, referer: str, comes_back_to: str
+) -> None:
+    page = viewer.post("/doctor/check", {"current": "{}"}, headers={"Referer": referer} if referer else None)
+
+    assert set(re.findall(r'name="next" value="([^"]*)"', page.content.decode())) == {comes_back_to}
+    assert viewer.get(comes_back_to).status_code == 200
 
 
 def test_the_language_follows_the_person_to_another_browser(viewer: Client) -> None:
