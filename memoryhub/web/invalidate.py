@@ -23,6 +23,7 @@ from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.change_words import door_label
 from memoryhub.web.htmx import wants_part
 from memoryhub.web.session_words import strategy_label
+from memoryhub.web.tidy_urls import tidied
 from memoryhub.web.tool_cache import EntryRow, entry_row
 
 NEWEST_FIRST: paging.Order = (("created_at", "desc"), ("id", "desc"))
@@ -77,6 +78,8 @@ def _selector(given: dict[str, str]) -> Selector | None:
 @member("viewer")
 def invalidate(request: MemberRequest) -> HttpResponse:
     """The form; below it what the selectors in the address would drop; below that the log."""
+    if tidy := tidied(request):
+        return tidy
     workspace = request.principal.workspace
     given = _given(request.GET)
     selector = _selector(given)

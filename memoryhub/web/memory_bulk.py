@@ -30,6 +30,7 @@ from memoryhub.web.forms.memories import split_tags
 from memoryhub.web.memories import BULK_ACTIONS
 from memoryhub.web.memory_actions import writer_of
 from memoryhub.web.memory_filters import MemoryFilters, describe, narrow
+from memoryhub.web.tidy_urls import tidied
 
 CHANGED_AT_ONCE = 2_000  # in about a second; more is a job
 TRIED = 300  # memories up to which a preview does the change and takes it back, to say exactly what it would do
@@ -107,6 +108,8 @@ def read_action(name: str, value: str) -> BulkAction:
 @member("editor")
 def bulk_memories(request: MemberRequest) -> HttpResponseBase:
     """GET shows what would change, POST changes it; an export is answered with the file."""
+    if request.method == "GET" and (tidy := tidied(request)):
+        return tidy
     try:
         asked = BulkRequest.read(request.POST if request.method == "POST" else request.GET)
     except BadAction as error:

@@ -22,6 +22,7 @@ from memoryhub.web.forms.requests import PlanForm
 from memoryhub.web.miss_words import BASES
 from memoryhub.web.miss_words import PLANS as PLAN_WORDS
 from memoryhub.web.paging import url_with
+from memoryhub.web.tidy_urls import tidied
 
 RECENT_SESSIONS = 30
 
@@ -47,6 +48,8 @@ class PlanRow:
 @member("viewer")
 def planner(request: MemberRequest) -> HttpResponse:
     """Show the plans of `?session=`; `format=csv` gives the same table as a file."""
+    if tidy := tidied(request):
+        return tidy
     workspace = request.principal.workspace
     session = request.GET.get("session", "")[:200]
     context: dict[str, Any] = {

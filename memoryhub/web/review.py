@@ -127,8 +127,7 @@ def review(request: MemberRequest) -> HttpResponse:
         "questions": [_question(item, now) for item in page.items],
         "page": page,
         "tabs": _tabs(counts, kind),
-        "waiting": sum(counts.values()),
-        "waiting_text": formats.capped_count(sum(counts.values())),
+        **_waiting(sum(counts.values())),
         "may_edit": request.principal.role in ("editor", "admin"),
     }
     return render(request, "long_term_memory/review.html", context)
@@ -218,10 +217,15 @@ def decide(request: MemberRequest, public_id: str) -> HttpResponse:
     done, change_set = str(DONE.get(decision, _("Done."))), _undoable(item, started)
     back = next_path(request, reverse("review"))
     if wants_part(request):
-        context = {"done": done, "undo": change_set, "next": back}
-        return render(request, "long_term_memory/memories.html#undo", context)
+        waiting = queries.count_open_reviews(request.principal.workspace)
+        context = {"done": done, "undo": change_set, "next": back, **_waiting(waiting)}
+        return render(request, "long_term_memory/review.html#decided", context)
     undo.offer(request, done, change_set)
     return redirect(back)
+
+
+def _waiting(count: int) -> dict[str, Any]:
+    return {"waiting": count, "waiting_text": formats.capped_count(count)}
 
 
 def _options(request: MemberRequest) -> dict[str, Any]:

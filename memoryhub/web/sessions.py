@@ -15,6 +15,7 @@ from memoryhub.web import paging
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.htmx import wants_part
 from memoryhub.web.session_words import session_url
+from memoryhub.web.tidy_urls import tidied
 from memoryhub.workspaces.models import Session
 
 LAST_ACTIVE_FIRST: paging.Order = (("last_active_at", "desc"), ("id", "desc"))
@@ -58,6 +59,8 @@ def _row(session: Session, results: tuple[int, int]) -> SessionRow:
 @member("viewer")
 def sessions(request: MemberRequest) -> HttpResponse:
     """List sessions; the search and the chips stand in the address."""
+    if tidy := tidied(request):
+        return tidy
     chosen: dict[str, Any] = {name: request.GET.get(name, "")[:500] for name in ("agent", "user", "project")}
     text = request.GET.get("q", "").strip()[:200]
     found = queries.list_sessions(request.principal, **{name: value or None for name, value in chosen.items()})

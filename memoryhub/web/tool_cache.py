@@ -18,6 +18,7 @@ from memoryhub.web import formats, paging
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.htmx import wants_part
 from memoryhub.web.session_words import REASON_NAMES, REASON_WORDS, session_url, strategy_label
+from memoryhub.web.tidy_urls import tidied
 
 NEWEST_FIRST: paging.Order = (("id", "desc"),)
 LARGEST_FIRST: paging.Order = (("size_bytes", "desc"), ("id", "desc"))
@@ -129,6 +130,8 @@ def entry_row(entry: ToolResult, doubt: pages.Doubt) -> EntryRow:
 @member("viewer")
 def tool_cache(request: MemberRequest) -> HttpResponse:
     """Figures by tool, then the entries; the tool, the session, the search and the order stand in the address."""
+    if tidy := tidied(request):
+        return tidy
     usage.flush()
     workspace = request.principal.workspace
     tool, sid = request.GET.get("tool", "")[:200], request.GET.get("session", "")[:200]

@@ -156,3 +156,20 @@ def test_the_palette_takes_any_text(viewer: Client, typed: str) -> None:
 
     assert answer.status_code == 200
     assert "<script>alert" not in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("typed", "tidy"),
+    [
+        ("/sessions?q=", "/sessions"),
+        ("/planner?session=", "/planner"),
+        ("/tool-cache?tool=grep&q=", "/tool-cache?tool=grep"),
+        ("/invalidate?tool=read_*&session=&tag=&path=&event=&key=", "/invalidate?tool=read_%2A"),
+        ("/memories/bulk?action=pin&value=", "/memories/bulk?action=pin"),
+    ],
+)
+def test_an_address_says_only_what_a_form_was_filled_with(editor: Client, typed: str, tidy: str) -> None:
+    answer = editor.get(typed)
+
+    assert (answer.status_code, answer["Location"]) == (302, tidy)
+    assert editor.get(tidy).status_code == 200

@@ -243,3 +243,17 @@ def test_no_query_per_question(viewer: Client, workspace: Workspace) -> None:
     assert response.context["page"].next_url
     assert first.state == "open"
     assert len(many) == len(few)
+
+
+def test_a_decision_in_place_tells_how_many_still_wait(editor: Client, workspace: Workspace) -> None:
+    first = a_pair(workspace)
+    second = ask(workspace, "fading", make_memory(workspace, "The stand-up is at nine.", agent="ops"))
+
+    page = editor.get("/review").content.decode()
+    one_left = decide(editor, first, "reject", htmx=True).content.decode()
+    none_left = decide(editor, second, "accept", htmx=True).content.decode()
+
+    assert 'id="review-waits">2 questions wait' in page
+    assert 'id="count-review"' in page
+    assert 'id="review-waits" hx-swap-oob="innerHTML">1 question waits' in one_left
+    assert '<span id="count-review" hx-swap-oob="innerHTML"></span>' in none_left
