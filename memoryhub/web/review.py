@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.dateparse import parse_date
@@ -126,11 +126,16 @@ def review(request: MemberRequest) -> HttpResponse:
     context = {
         "questions": [_question(item, now) for item in page.items],
         "page": page,
-        "tabs": _tabs(counts, kind),
-        **_waiting(sum(counts.values())),
+        **_waiting(counts, kind),
         "may_edit": request.principal.role in ("editor", "admin"),
     }
     return render(request, "long_term_memory/review.html", context)
+
+
+def _waiting(counts: dict[str, int], kind: str) -> dict[str, Any]:
+    """How many questions wait, in all and by kind."""
+    count = sum(counts.values())
+    return {"tabs": _tabs(counts, kind), "waiting": count, "waiting_text": formats.capped_count(count)}
 
 
 def _tabs(counts: dict[str, int], kind: str) -> list[tuple[str, str, bool]]:
@@ -217,15 +222,12 @@ def decide(request: MemberRequest, public_id: str) -> HttpResponse:
     done, change_set = str(DONE.get(decision, _("Done."))), _undoable(item, started)
     back = next_path(request, reverse("review"))
     if wants_part(request):
-        waiting = queries.count_open_reviews(request.principal.workspace)
-        context = {"done": done, "undo": change_set, "next": back, **_waiting(waiting)}
+        counts = queries.count_open_by_kind(request.principal.workspace)
+        kind = QueryDict(urlsplit(back).query).get("kind", "")
+        context = {"done": done, "undo": change_set, "next": back, **_waiting(counts, kind)}
         return render(request, "long_term_memory/review.html#decided", context)
     undo.offer(request, done, change_set)
     return redirect(back)
-
-
-def _waiting(count: int) -> dict[str, Any]:
-    return {"waiting": count, "waiting_text": formats.capped_count(count)}
 
 
 def _options(request: MemberRequest) -> dict[str, Any]:

@@ -257,3 +257,4 @@ def test_a_decision_in_place_tells_how_many_still_wait(editor: Client, workspace
     assert 'id="count-review"' in page
     assert 'id="review-waits" hx-swap-oob="innerHTML">1 question waits' in one_left
     assert '<span id="count-review" hx-swap-oob="innerHTML"></span>' in none_left
+    assert ">All 1<" in one_left
