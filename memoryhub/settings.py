@@ -100,6 +100,7 @@ INSTALLED_APPS = [
     "memoryhub.audit",
     "memoryhub.work",
     "memoryhub.invalidation",
+    "memoryhub.webhooks",
     "memoryhub.prompt_cache",
     "memoryhub.session_cache",
     "memoryhub.long_term_memory",
@@ -232,6 +233,7 @@ FINGERPRINT_DAYS = env.integer(
 )  # hashes of requests, for the doctor
 TRANSCRIPT_DIRS = env.words("MEMORYHUB_TRANSCRIPT_DIRS")  # folders of transcripts that the hub itself may read
 FILE_ROOTS = env.words("MEMORYHUB_FILE_ROOTS")  # folders whose files the hub may fingerprint and watch
+WEBHOOKS_PRIVATE = env.flag("MEMORYHUB_WEBHOOKS_PRIVATE")  # whether webhooks may lead into private networks
 # Tool results: what one session, and what a workspace's shared results may take, and who goes first when it is full.
 TOOL_CACHE_SESSION_BYTES = env.integer("MEMORYHUB_TOOL_CACHE_SESSION_BYTES", 50 * 1024 * 1024, least=1024, most=2**40)
 TOOL_CACHE_SHARED_BYTES = env.integer("MEMORYHUB_TOOL_CACHE_SHARED_BYTES", 500 * 1024 * 1024, least=1024, most=2**40)

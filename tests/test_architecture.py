@@ -19,6 +19,7 @@ FLOORS = {  # the number of the floor; a foreign key may only point to a lower o
     "audit": 2,
     "work": 2,
     "invalidation": 3,
+    "webhooks": 3,
     "prompt_cache": 4,
     "session_cache": 4,
     "long_term_memory": 4,

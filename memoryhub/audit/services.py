@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from django.db import IntegrityError, transaction
 
@@ -26,6 +26,27 @@ class KeyReused(errors.Invalid):
     title = "This Idempotency-Key was used with another request"
 
 
+class Listener(Protocol):
+    """Hears of each line of the log in its transaction: a change set, or an event that belongs to none."""
+
+    def __call__(
+        self,
+        *,
+        workspace: Workspace,
+        action: str,
+        change_set: ChangeSet | None = None,
+        audit_event: AuditEvent | None = None,
+    ) -> None: ...
+
+
+_listeners: list[Listener] = []
+
+
+def install_listener(listener: Listener) -> None:
+    """Tell who hears of the log (a floor above does, at start-up)."""
+    _listeners[:] = [listener]
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An answer that is remembered and replayed."""
@@ -46,7 +67,7 @@ def open_change_set(
     reverts: ChangeSet | None = None,
 ) -> ChangeSet:
     """Open the change set that the rows of one write will name; call it inside the write's transaction."""
-    return ChangeSet.objects.create(
+    change_set = ChangeSet.objects.create(
         workspace=workspace,
         public_id=ids.new_id("chg"),
         action=action[:64],
@@ -59,6 +80,9 @@ def open_change_set(
         actor_label=actor.label[:200],
         created_at=clock.now(),
     )
+    for hear in _listeners:
+        hear(workspace=workspace, action=change_set.action, change_set=change_set)
+    return change_set
 
 
 def record_event(
@@ -72,7 +96,7 @@ def record_event(
     change_set: ChangeSet | None = None,
 ) -> AuditEvent:
     """Write one line of the log."""
-    return AuditEvent.objects.create(
+    event = AuditEvent.objects.create(
         workspace=workspace,
         change_set=change_set,
         action=action[:64],
@@ -84,6 +108,10 @@ def record_event(
         actor_label=actor.label[:200],
         created_at=clock.now(),
     )
+    if change_set is None:
+        for hear in _listeners:
+            hear(workspace=workspace, action=event.action, audit_event=event)
+    return event
 
 
 def claim_idempotency_key(

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from memoryhub.flows import memory_jobs, memory_uploads, transcript_jobs
-from memoryhub.jobs import backups, demo, doctor, housekeeping, ledger, memories, session_cache
+from memoryhub.jobs import backups, demo, doctor, housekeeping, ledger, memories, session_cache, webhooks
+from memoryhub.webhooks import services as webhook_services
 from memoryhub.work.models import Job
 
 Handler = Callable[[Job], dict[str, Any]]
@@ -17,6 +18,7 @@ HANDLERS: dict[str, Handler] = {
     memory_jobs.BULK: memory_jobs.run_bulk_job,
     "collect_session_garbage": session_cache.run_garbage,
     "decay": memories.run_decay,
+    webhook_services.JOB_KIND: webhooks.run_delivery,
     "diagnose": doctor.run_diagnosis,
     "embed_memories": memories.run_embedding,
     "erase": memories.run_erase,

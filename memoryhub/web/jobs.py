@@ -24,6 +24,7 @@ NEWEST_FIRST: paging.Order = (("created_at", "desc"), ("id", "desc"))
 KINDS: dict[str, Any] = {
     "housekeeping": gettext_lazy("Tidy up"),
     "decay": gettext_lazy("Let memories fade"),
+    "deliver_webhooks": gettext_lazy("Tell webhooks"),
     "embed_memories": gettext_lazy("Embed memories"),
     "erase": gettext_lazy("Erase"),
     "extract": gettext_lazy("Extract memories"),

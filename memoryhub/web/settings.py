@@ -31,7 +31,7 @@ def settings_tabs(current: str, role: str) -> list[tuple[str, str, bool]]:
         names += [("settings_members", _("Members")), ("settings_keys", _("API keys"))]
     names += [("settings_decay", _("Decay policy"))]
     if role == "admin":
-        names += [("settings_guards", _("Guards"))]
+        names += [("settings_guards", _("Guards")), ("settings_webhooks", _("Webhooks"))]
     return [(reverse(name), label, name == current) for name, label in names]
 
 

@@ -22,6 +22,7 @@ from memoryhub.web import (
     settings,
     status,
     transcript_import,
+    webhooks,
 )
 
 urlpatterns = [
@@ -53,6 +54,11 @@ urlpatterns = [
     path("settings/workspace", settings.change_workspace, name="change_workspace"),
     path("settings/decay", decay_policy.decay_policy, name="settings_decay"),
     path("settings/decay/change", decay_policy.change_decay_policy, name="change_decay"),
+    path("settings/webhooks", webhooks.webhooks, name="settings_webhooks"),
+    path("settings/webhooks/new", webhooks.create_webhook, name="create_webhook"),
+    path("settings/webhooks/<slug:public_id>", webhooks.webhook, name="webhook"),
+    path("settings/webhooks/<slug:public_id>/remove", webhooks.remove_webhook, name="remove_webhook"),
+    path("settings/webhooks/<slug:public_id>/<slug:do>", webhooks.change_webhook_state, name="change_webhook_state"),
     path("settings/guards", guards.guards, name="settings_guards"),
     path("settings/guards/change", guards.change_guards, name="change_guards"),
     path("status", status.status, name="status"),

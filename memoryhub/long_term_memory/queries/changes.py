@@ -68,6 +68,12 @@ def list_changed_memories(change_set: ChangeSet, *, limit: int = 200) -> list[Ch
     ]
 
 
+def list_memory_ids(change_set: ChangeSet, *, limit: int) -> list[str]:
+    """The ids of the memories that a change set wrote, in order, the first `limit` of them."""
+    rows = MemoryVersion.objects.filter(change_set=change_set).order_by("id")
+    return list(dict.fromkeys(rows.values_list("memory__public_id", flat=True)[:limit]))
+
+
 def list_excerpts_of_changes(change_sets: Sequence[ChangeSet], *, characters: int = 120) -> dict[int, str]:
     """The beginning of the text that each change set wrote first, by the change set's row id; those without one are left out."""
     # One look into the index for each; a minimum by group would read all that an import of thousands wrote.

@@ -1,4 +1,4 @@
-"""Forms of the settings pages: the workspace, its members and its keys."""
+"""Forms of the settings pages: the workspace, its members, keys and webhooks."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,6 +9,9 @@ from django.utils.translation import gettext_lazy as _
 from memoryhub.common import clock
 from memoryhub.web.account import zone_choices
 from memoryhub.web.forms import HubForm
+from memoryhub.web.webhook_words import EVENT_LABELS
+from memoryhub.webhooks.domain.events import EVENTS
+from memoryhub.webhooks.services import InvalidWebhook, clean_url
 from memoryhub.workspaces.models import Role
 from memoryhub.workspaces.principals import ALL_SCOPES, ROOM_SCOPES, Binding
 
@@ -95,3 +98,25 @@ class WorkspaceForm(HubForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["time_zone"].choices = zone_choices()  # type: ignore[attr-defined]
+
+
+class WebhookForm(HubForm):
+    """A webhook: where it is and what it hears."""
+
+    url = forms.CharField(label=_("Address"), max_length=2000, widget=forms.URLInput(attrs={"placeholder": "https://"}))
+    note = forms.CharField(label=_("Note"), max_length=200, required=False)
+    events = forms.MultipleChoiceField(
+        label=_("It hears"),
+        widget=forms.CheckboxSelectMultiple,
+        choices=[(event, EVENT_LABELS[event]) for event in EVENTS],
+        required=False,
+        help_text=_("None ticked: all of them."),
+    )
+
+    def clean_url(self) -> str:
+        try:
+            return clean_url(self.cleaned_data["url"])
+        except InvalidWebhook as error:
+            raise forms.ValidationError(
+                _("Give an address that begins with https:// or http://, without user name or fragment.")
+            ) from error

@@ -1,0 +1,79 @@
+"""Telling webhooks what happened: the log's line and the memories that it concerns, as one signed message."""
+
+import json
+from typing import Any
+
+from memoryhub import __version__
+from memoryhub.common import clock, errors
+from memoryhub.long_term_memory.queries.changes import list_memory_ids
+from memoryhub.webhooks.domain.signing import sign
+from memoryhub.webhooks.models import WebhookDelivery
+from memoryhub.webhooks.posting import post
+from memoryhub.webhooks.queries import list_waiting, reveal_secret
+from memoryhub.webhooks.services import note_outcome
+
+MOST_NAMED = 100  # memories that a message names
+
+
+class NotDelivered(errors.Unavailable):
+    slug = "webhook-not-delivered"
+    title = "A webhook did not take its message"
+
+
+def tell(*, batch: str, is_last: bool) -> dict[str, int]:
+    """Post the messages of a batch that wait; returns how many were delivered and how many were given up.
+
+    Raises NotDelivered where one was not taken and this is not the last attempt. A message is told at least once: a receiver
+    knows one that it had already by its id.
+    """
+    delivered, problems = 0, []
+    for delivery in list_waiting(batch):
+        body = json.dumps(message_of(delivery), ensure_ascii=False, separators=(",", ":")).encode()
+        outcome = post(delivery.webhook.url, body, headers_of(delivery, body))
+        note_outcome(delivery=delivery, outcome=outcome, is_last=is_last)
+        delivered += outcome.delivered
+        if not outcome.delivered:
+            problems.append(
+                f"{delivery.webhook.url}: {outcome.problem} {outcome.status_code or ''} {outcome.detail}".strip()
+            )
+    if problems and not is_last:
+        raise NotDelivered("\n".join(problems))
+    return {"delivered": delivered, "given_up": len(problems)}
+
+
+def message_of(delivery: WebhookDelivery) -> dict[str, Any]:
+    """What is told: names and counts, never the text of a memory."""
+    told = {"type": delivery.event, "timestamp": _iso(delivery.created_at)}
+    data: dict[str, Any] = {"workspace": delivery.webhook.workspace.name}
+    line = delivery.change_set or delivery.audit_event
+    if line is not None:
+        data |= {"action": line.action, "actor": {"kind": line.actor_kind, "label": line.actor_label}}
+    if delivery.change_set is not None:
+        ids = list_memory_ids(delivery.change_set, limit=MOST_NAMED)
+        data |= {
+            "change_set": delivery.change_set.public_id,
+            "reason": delivery.change_set.reason,
+            "door": delivery.change_set.door,
+            "subject_count": max(delivery.change_set.subject_count, len(ids)),
+            "memories": ids,
+        }
+    elif delivery.audit_event is not None:
+        event = delivery.audit_event
+        data |= {"subject": {"type": event.subject_type, "id": event.subject_id}, "detail": event.detail}
+    return {**told, "data": data}
+
+
+def headers_of(delivery: WebhookDelivery, body: bytes) -> dict[str, str]:
+    """The headers that name and prove a message."""
+    timestamp = int(clock.now().timestamp())
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": f"MemoryHub/{__version__}",
+        "webhook-id": delivery.public_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": sign(reveal_secret(delivery.webhook), delivery.public_id, timestamp, body),
+    }
+
+
+def _iso(moment: Any) -> str:
+    return str(moment.isoformat().replace("+00:00", "Z"))

@@ -1,0 +1,1 @@
+"""What is told, and how it is signed. Pure."""
