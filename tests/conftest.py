@@ -13,6 +13,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from memoryhub.long_term_memory.services import write_limit
+from memoryhub.session_cache.services import usage
 from memoryhub.workspaces import key_cache
 from memoryhub.workspaces.models import Workspace
 from memoryhub.workspaces.principals import Principal, command_principal
@@ -82,6 +83,7 @@ class ApiClient:
 def _forget_between_tests() -> Iterator[None]:
     key_cache.forget_all()
     write_limit.forget_all()
+    usage.forget_all()
     cache.clear()
     yield
     key_cache.forget_all()

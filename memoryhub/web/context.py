@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject, cached_property
@@ -189,7 +190,10 @@ def place_of(request: HttpRequest) -> str:
     """
     if request.method in ("GET", "HEAD"):
         return request.get_full_path()
-    came_from = urlsplit(request.headers.get("Referer", ""))
-    if came_from.netloc != request.get_host():
+    try:
+        came_from = urlsplit(request.headers.get("Referer", ""))
+        if came_from.netloc != request.get_host():
+            return "/"
+    except (ValueError, DisallowedHost):  # a page that says what is wrong with the request shows that, too
         return "/"
     return came_from._replace(scheme="", netloc="", fragment="").geturl() or "/"

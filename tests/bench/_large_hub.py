@@ -507,6 +507,34 @@ def _fill_tool_cache(workspace: Any, size: Size, sessions: list[Any], now: datet
 
 
 # --- The hub ---------------------------------------------------------------------------------------------------------
+def _fill_webhooks(workspace: Any, count: int, now: datetime) -> None:
+    """A webhook that is paused, so that nobody is called, with all that it was told."""
+    from memoryhub.audit.models import ChangeSet
+    from memoryhub.common import ids
+    from memoryhub.webhooks.models import Webhook, WebhookDelivery
+
+    webhook = Webhook.objects.create(
+        workspace=workspace, public_id=ids.new_id("whk"), url="https://hook.example/", active=False, created_at=now
+    )
+    change_set = ChangeSet.objects.filter(workspace=workspace).latest("id")
+    messages = (
+        WebhookDelivery(
+            webhook=webhook,
+            public_id=ids.new_id("whd"),
+            event="memory.created",
+            change_set=change_set,
+            batch=ids.new_id("whb"),
+            state="failed" if number % 100 == 0 else "delivered",
+            attempts=1,
+            status_code=200,
+            took_ms=12.0,
+            created_at=now - timedelta(minutes=number),
+        )
+        for number in range(count)
+    )
+    WebhookDelivery.objects.bulk_create(messages, batch_size=1_000)
+
+
 def _fill_long_tail(workspace: Any, size: Size, now: datetime) -> None:
     """Jobs, invalidations, people, keys, prices."""
     from memoryhub.common import ids
@@ -548,6 +576,7 @@ def _fill_long_tail(workspace: Any, size: Size, now: datetime) -> None:
         for number in range(count)
     ]
     InvalidationRecord.objects.bulk_create(log, batch_size=1_000)
+    _fill_webhooks(workspace, 5 * count, now)
     people = min(200, max(5, size.memories // 5_000))
     users = User.objects.bulk_create(User(username=f"user-{workspace.pk}-{number}") for number in range(people))
     Membership.objects.bulk_create(

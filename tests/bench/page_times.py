@@ -85,6 +85,7 @@ class Names:
         from memoryhub.long_term_memory.models import Memory, MemoryVersion
         from memoryhub.prompt_cache.models import Price, UsageRecord
         from memoryhub.session_cache.models import SessionEvent, ToolResult
+        from memoryhub.webhooks.models import Webhook
         from memoryhub.work.models import Job
         from memoryhub.workspaces.models import ApiKey
 
@@ -104,6 +105,7 @@ class Names:
         self.key = ToolResult.objects.filter(workspace=workspace).order_by("id").values_list("key", flat=True)[0]
         self.price = Price.objects.filter(workspace=workspace).order_by("id").values_list("pk", flat=True)[0]
         self.api_key = ApiKey.objects.filter(workspace=workspace).order_by("id").values_list("pk", flat=True)[0]
+        self.webhook = Webhook.objects.filter(workspace=workspace).values_list("public_id", flat=True)[0]
         versions = MemoryVersion.objects.filter(memory__workspace=workspace, memory__public_id=self.memory)
         self.version = versions.order_by("id").values_list("public_id", flat=True)[0]
         records = UsageRecord.objects.filter(workspace=workspace)
@@ -216,6 +218,9 @@ def pages(names: Names) -> dict[str, list[Visit]]:
         "settings_members": [Visit("/settings/members")],
         "settings_decay": [Visit("/settings/decay")],
         "settings_guards": [Visit("/settings/guards")],
+        "settings_webhooks": [Visit("/settings/webhooks")],
+        "webhook": [Visit(f"/settings/webhooks/{names.webhook}")],
+        "remove_webhook": [Visit(f"/settings/webhooks/{names.webhook}/remove")],
         "status": [Visit("/status"), Visit("/status", part=True)],
         "connect": [Visit("/connect")],
         "connect_seen": [Visit("/connect/seen", part=True)],

@@ -27,6 +27,7 @@ PATHS = (
     "/settings/keys",
     "/settings/decay",
     "/settings/guards",
+    "/settings/webhooks",
     "/status",
     "/account",
     "/connect",
@@ -40,6 +41,7 @@ OF_ONE_ROW = (
     ("/requests", "a[data-open-row]"),
     ("/changes", "a[data-open-row]"),
     ("/jobs", "a[data-open-row]"),
+    ("/settings/webhooks", "a[data-open-row]"),
 )
 
 

@@ -23,6 +23,7 @@ def test_switching_the_language_stays_on_the_page(viewer: Client) -> None:
     [
         ("http://testserver/doctor?range=7d", "/doctor?range=7d"),
         ("http://elsewhere.example/doctor", "/"),
+        ("http://[broken", "/"),
         ("", "/"),
     ],
 )

@@ -5,8 +5,13 @@ from typing import Any
 
 from django.db import transaction
 
+from memoryhub.audit.models import ChangeSet
+from memoryhub.common import ids
 from memoryhub.flows.demo.stage import DAYS, Stage, moment_of
 from memoryhub.long_term_memory.services.saved_filters import save_filter
+from memoryhub.webhooks.models import WebhookDelivery
+from memoryhub.webhooks.posting import Outcome
+from memoryhub.webhooks.services import create_webhook, note_outcome, pause_webhook
 from memoryhub.work import services as work
 from memoryhub.workspaces.services import create_api_key, revoke_api_key
 
@@ -21,6 +26,7 @@ def tell_errands(stage: Stage) -> None:
     """Leave the traces of two weeks in the hub's own pages."""
     _tell_jobs(stage)
     _tell_keys(stage)
+    _tell_webhook(stage)
     for name, query in FILTERS:
         with moment_of(stage, stage.ago(3)):
             save_filter(workspace=stage.workspace, actor=stage.actor("ana"), name=name, query=query)
@@ -33,7 +39,7 @@ def _tell_jobs(stage: Stage) -> None:
     transcripts = {"files": 3, "lines": 4120, "records": {"created": 318, "updated": 0, "unchanged": 41}}
     _job(stage, "import_transcripts", stage.ago(6.2), seconds=2.1, result=transcripts, total=4120)
     _job(stage, "embed_memories", stage.ago(5.1), seconds=0.8, result={"embedded": 264}, total=264)
-    _job(stage, "sweep_tool_results", stage.ago(0.4), seconds=0.1, result={"removed": 88})
+    _job(stage, "sweep_tool_results", stage.ago(0.4), seconds=0.1, result={"expired": 88})
     refused = "EmbedderUnavailable: the embedder at http://localhost:11434 refused the connection"
     _job(stage, "embed_memories", stage.ago(5.3), seconds=1.5, error=refused)
 
@@ -61,6 +67,39 @@ def _job(
                 work.fail_job(job=job, error=error, retry=False)
             else:
                 work.finish_job(job=job, result=result)
+
+
+def _tell_webhook(stage: Stage) -> None:
+    """A webhook that took two messages and refused one, and is paused since: the demo calls nobody."""
+    ana = stage.actor("ana")
+    with moment_of(stage, stage.ago(6)):
+        webhook, _ = create_webhook(
+            workspace=stage.workspace,
+            actor=ana,
+            url="https://chat.lantern-tea.example/hooks/memories",
+            note="#shop-memory",
+            events=["memory.created", "memory.removed"],
+        )
+        pause_webhook(webhook=webhook, actor=ana)
+    told = (
+        (5.0, "memory.created", "remember", Outcome(200, 84.0)),
+        (4.9, "memory.created", "remember", Outcome(200, 71.0)),
+        (3.0, "memory.removed", "forget", Outcome(503, 312.0, "status", "maintenance until 18:00")),
+    )
+    for days, event, action, outcome in told:
+        with moment_of(stage, stage.ago(days)):
+            written = ChangeSet.objects.filter(
+                workspace=stage.workspace, action=action, created_at__lte=stage.ago(days)
+            )
+            delivery = WebhookDelivery.objects.create(
+                webhook=webhook,
+                public_id=ids.new_id("whd"),
+                event=event,
+                change_set=written.order_by("-created_at", "-id").first(),
+                batch=ids.new_id("whb"),
+                created_at=stage.ago(days),
+            )
+            note_outcome(delivery=delivery, outcome=outcome, is_last=True)
 
 
 def _tell_keys(stage: Stage) -> None:

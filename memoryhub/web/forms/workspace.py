@@ -103,7 +103,7 @@ class WorkspaceForm(HubForm):
 class WebhookForm(HubForm):
     """A webhook: where it is and what it hears."""
 
-    url = forms.CharField(label=_("Address"), max_length=2000, widget=forms.URLInput(attrs={"placeholder": "https://"}))
+    url = forms.CharField(label=_("Address"), max_length=2000, widget=forms.URLInput())
     note = forms.CharField(label=_("Note"), max_length=200, required=False)
     events = forms.MultipleChoiceField(
         label=_("It hears"),
