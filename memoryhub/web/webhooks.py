@@ -15,6 +15,7 @@ from memoryhub.common import errors
 from memoryhub.web import formats
 from memoryhub.web.access import MemberRequest, member
 from memoryhub.web.forms.workspace import WebhookForm
+from memoryhub.web.htmx import wants_part
 from memoryhub.web.paging import page_of
 from memoryhub.web.settings import settings_tabs
 from memoryhub.web.webhook_words import EVENT_LABELS, PROBLEM_WORDS
@@ -22,6 +23,7 @@ from memoryhub.webhooks import queries, services
 from memoryhub.webhooks.models import DeliveryState, Webhook, WebhookDelivery
 from memoryhub.webhooks.queries import MOST_WEBHOOKS
 
+REFRESH_SECONDS = 3
 STATE_TONES = {DeliveryState.WAITING: "", DeliveryState.DELIVERED: "good", DeliveryState.FAILED: "bad"}
 
 
@@ -161,16 +163,20 @@ def _show(
 ) -> HttpResponse:
     here = reverse("webhook", args=[found.public_id])
     page = page_of(request, queries.list_deliveries(found), order=queries.NEWEST_FIRST, path=here)
+    waits = any(delivery.state == DeliveryState.WAITING for delivery in page.items)
     context = {
         "webhook": _row(found),
         "form": form or WebhookForm(initial={"url": found.url, "note": found.note, "events": found.events}),
         "rows": [_delivery_row(delivery) for delivery in page.items],
+        "refresh_seconds": REFRESH_SECONDS if found.active and waits else 0,
+        "refresh_url": request.get_full_path() if request.method == "GET" else here,
         "page": page,
         "secret": secret,
         "here": here,
         "proof": PROOF,
     }
-    return render(request, "webhooks/webhook.html", context, status=status)
+    part = "webhooks/webhook.html#messages" if wants_part(request) else "webhooks/webhook.html"
+    return render(request, part, context, status=status)
 
 
 @never_cache

@@ -53,6 +53,11 @@ def test_the_list_leads_to_each_with_its_state(admin: Client, hook: Webhook) -> 
 def test_a_test_message_is_left_for_the_worker_unless_it_is_paused(admin: Client, hook: Webhook) -> None:
     admin.post(f"/settings/webhooks/{hook.public_id}/test")
     assert WebhookDelivery.objects.get().event == "test"
+    page = admin.get(f"/settings/webhooks/{hook.public_id}").content.decode()
+    assert 'hx-trigger="every 3s"' in page  # until it is known how it was taken
+    part = admin.get(f"/settings/webhooks/{hook.public_id}", headers={"HX-Request": "true"}).content.decode()
+    assert "Test message" in part
+    assert "<html" not in part
     assert Job.objects.filter(kind="deliver_webhooks").count() == 1
 
     admin.post(f"/settings/webhooks/{hook.public_id}/pause")
