@@ -18,6 +18,12 @@
   body.addEventListener("htmx:responseError", announceFailure);
   body.addEventListener("htmx:sendError", announceFailure);
 
+  // --- tabs: on a narrow screen the current one may lie outside the row that scrolls ----------------------------------
+  document.querySelectorAll(".mh-tabs [aria-current]").forEach((tab) => {
+    const row = tab.parentElement;
+    row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+  });
+
   // --- toasts: window.hub.toast(text, tone) ------------------------------------------------------------------------
   function toast(text, tone = "info", seconds = 8) {
     const box = document.createElement("div");

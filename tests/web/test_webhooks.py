@@ -76,7 +76,11 @@ def test_messages_are_shown_with_what_went_wrong_and_can_be_sent_again(admin: Cl
     assert message is not None
     admin.post(f"/settings/webhooks/{hook.public_id}/again", {"message": message[1]})
 
+    Webhook.objects.update(active=False)
+    paused = admin.get(f"/settings/webhooks/{hook.public_id}").content.decode()
+
     assert "500 &lt;b&gt;oops" in page
+    assert 'name="message"' not in paused
     assert WebhookDelivery.objects.get().state == "waiting"
 
 
