@@ -4,13 +4,17 @@ import json
 from typing import Any
 
 from memoryhub import __version__
+from memoryhub.audit.models import ChangeSet
 from memoryhub.common import clock, errors
+from memoryhub.flows.memory_jobs import IN_STEPS
+from memoryhub.flows.memory_uploads import JOB_KIND as IMPORT
 from memoryhub.long_term_memory.queries.changes import list_memory_ids
 from memoryhub.webhooks.domain.signing import sign
 from memoryhub.webhooks.models import WebhookDelivery
 from memoryhub.webhooks.posting import post
 from memoryhub.webhooks.queries import list_waiting, reveal_secret
 from memoryhub.webhooks.services import note_outcome
+from memoryhub.work.queries import list_unfinished_jobs
 
 MOST_NAMED = 100  # memories that a message names
 
@@ -23,11 +27,15 @@ class NotDelivered(errors.Unavailable):
 def tell(*, batch: str, is_last: bool) -> dict[str, int]:
     """Post the messages of a batch that wait; returns how many were delivered and how many were given up.
 
-    Raises NotDelivered where one was not taken and this is not the last attempt. A message is told at least once: a receiver
+    Raises NotDelivered where one was not taken, or tells of a change that is still being written, and this is not the last
+    attempt. A message is told at least once: a receiver
     knows one that it had already by its id.
     """
     delivered, problems = 0, []
     for delivery in list_waiting(batch):
+        if delivery.change_set is not None and not is_last and is_under_way(delivery.change_set):
+            problems.append(f"{delivery.change_set.public_id} is still being written.")
+            continue
         body = json.dumps(message_of(delivery), ensure_ascii=False, separators=(",", ":")).encode()
         outcome = post(delivery.webhook.url, body, headers_of(delivery, body))
         note_outcome(delivery=delivery, outcome=outcome, is_last=is_last)
@@ -39,6 +47,14 @@ def tell(*, batch: str, is_last: bool) -> dict[str, int]:
     if problems and not is_last:
         raise NotDelivered("\n".join(problems))
     return {"delivered": delivered, "given_up": len(problems)}
+
+
+def is_under_way(change_set: ChangeSet) -> bool:
+    """Whether a job still writes under a change set. An import's job does not say which is its own, so any counts for all."""
+    for job in list_unfinished_jobs(change_set.workspace, kinds=(*IN_STEPS, IMPORT)):
+        if change_set.action == "import" if job.kind == IMPORT else job.args.get("change_set") == change_set.public_id:
+            return True
+    return False
 
 
 def message_of(delivery: WebhookDelivery) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from memoryhub.work.services import enqueue_job, report_progress
 from memoryhub.workspaces.principals import Actor, Binding
 
 BULK, REVERT, REDRAW = "bulk_memories", "revert_changes", "redraw_curves"
+IN_STEPS = (BULK, REVERT, REDRAW)
 MAX_REPORTED = 50  # skipped memories that a job's result names
 _TIMES = ("since", "until", "fades_before", "never_recalled_since")
 

@@ -1,5 +1,6 @@
 """Reads about later work."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -37,6 +38,11 @@ def get_job(workspace: Workspace, public_id: str) -> Job:
 def list_jobs(workspace: Workspace) -> QuerySet[Job]:
     """Return the workspace's jobs and the hub's own for keyset paging."""
     return Job.objects.filter(Q(workspace=workspace) | Q(workspace=None))
+
+
+def list_unfinished_jobs(workspace: Workspace, *, kinds: Collection[str]) -> list[Job]:
+    """Return the workspace's jobs of some kinds that wait or run."""
+    return list(Job.objects.unfinished().filter(workspace=workspace, kind__in=kinds))
 
 
 def list_due_job_ids(limit: int = 500) -> list[int]:

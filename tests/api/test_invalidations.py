@@ -7,15 +7,6 @@ import pytest
 from memoryhub.invalidation import streaming
 from memoryhub.invalidation.models import InvalidationRecord
 from memoryhub.session_cache.models import ToolResult, ToolSpace
-from memoryhub.session_cache.services import usage
-
-
-@pytest.fixture(autouse=True)
-def _fresh_counters():
-    usage.forget_all()
-    yield
-    usage.forget_all()
-
 
 FILE = {"kind": "file", "path": "/w/src/a.py", "size": 1, "mtime_ns": 1}
 FOLDER = {"kind": "directory", "path": "/w/src", "sha256": "d"}

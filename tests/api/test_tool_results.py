@@ -8,14 +8,6 @@ import pytest
 
 from memoryhub.common import clock
 from memoryhub.session_cache.models import ToolResult, ToolSpace
-from memoryhub.session_cache.services import usage
-
-
-@pytest.fixture(autouse=True)
-def _fresh_counters():
-    usage.forget_all()
-    yield
-    usage.forget_all()
 
 
 @pytest.fixture

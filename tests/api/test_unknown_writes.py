@@ -4,19 +4,11 @@ import pytest
 
 from memoryhub.invalidation.models import InvalidationRecord
 from memoryhub.session_cache.models import ToolResult
-from memoryhub.session_cache.services import usage
 
 FILE = {"kind": "file", "path": "/w/a.py", "size": 7, "mtime_ns": 5}
 FOLDER = {"kind": "directory", "path": "/w/src", "sha256": "ab"}
 BARE = {"kind": "file", "path": "/w/a.py"}
 TAG = {"kind": "tag", "name": "deploy"}
-
-
-@pytest.fixture(autouse=True)
-def _fresh_counters():
-    usage.forget_all()
-    yield
-    usage.forget_all()
 
 
 def policy(api, tool="read", **more):

@@ -26,13 +26,6 @@ OWNER = Actor("user", "1", "owner")
 HOSTILE = "<script>alert(1)</script>'\"><img src=x onerror=alert(2)>"
 
 
-@pytest.fixture(autouse=True)
-def _fresh_counters():
-    usage.forget_all()
-    yield
-    usage.forget_all()
-
-
 @pytest.fixture
 def session(workspace):
     session = ensure_session(workspace=workspace, sid="run/1", agent="main", title="Fix the login", project="/w/web")

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from memoryhub.audit.services import record_event
 from memoryhub.flows.invalidate import announce
+from memoryhub.flows.memory_jobs import leave_bulk_job
 from memoryhub.invalidation.domain.selector import Selector
 from memoryhub.invalidation.services import Announcement
 from memoryhub.jobs import tasks
@@ -208,6 +209,23 @@ def test_too_many_failures_in_a_row_pause_it_and_resuming_tells_what_waits(works
     made.refresh_from_db()
     assert (made.active, made.failures) == (True, 0)
     assert ("delivered", 2, "") in states()
+
+
+def test_a_change_that_a_job_makes_in_steps_is_told_once_it_is_made(workspace, receiver):
+    made = make_memories(workspace, ["a", "b"], agent="ops")
+    hook(workspace, receiver.url)
+    job = leave_bulk_job(writer=agent_of(workspace), wanted=MemoryFilter(tags_none=["x"]), action=BulkAction(pin=True))
+
+    (telling,) = work()
+    assert (telling.state, receiver.got) == (JobState.FAILED, [])
+    assert states() == [("waiting", 0, "")]
+    tasks.run_now(job.pk)
+    work()
+
+    ((_, body),) = receiver.got
+    data = json.loads(body)["data"]
+    assert (data["action"], data["subject_count"]) == ("bulk", 2)
+    assert data["memories"] == [memory.public_id for memory in made]
 
 
 def test_a_redirect_is_not_followed(workspace, receiver):
