@@ -13,9 +13,9 @@ if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$(id 
         echo "apt-get could not bring Chromium; install the packages chromium and fonts-noto-cjk" >&2
 fi
 
-once_more_alone() {
+once_more_alone() { # what failed; everything, where the run itself broke off
     echo "-- once more, alone"
-    "$@" --last-failed --last-failed-no-failures none
+    "$@" --last-failed --last-failed-no-failures all
 }
 
 echo "== Python suite on SQLite"
@@ -31,6 +31,7 @@ suite=(-q -m "live and not browser")
 $python -m pytest "${suite[@]}" -n "$cores" --dist loadfile -o cache_dir=.pytest_cache/live ||
     once_more_alone $python -m pytest "${suite[@]}" -o cache_dir=.pytest_cache/live
 echo "== Pages in Chromium"
-suite=(-q -m browser tests/browser)
+# A browser can hang for ever: a test that takes minutes ends the run, which tells where it stood.
+suite=(-q -m browser tests/browser -o faulthandler_timeout=420 -o faulthandler_exit_on_timeout=true)
 $python -m pytest "${suite[@]}" -o cache_dir=.pytest_cache/browser ||
     once_more_alone $python -m pytest "${suite[@]}" -o cache_dir=.pytest_cache/browser

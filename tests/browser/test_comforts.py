@@ -78,6 +78,7 @@ def test_news_are_announced_and_nothing_moves_until_asked(page: Page, live_hub: 
     other.fill("[name=content]", f"News of this very minute, number {uuid.uuid4()}.")
     other.fill("[name=agent]", "ops")
     other.click("main form button.is-primary")
+    other.wait_for_url("**/memories/mem_*")
     other.close()
 
     expect(page.locator("#feed-news")).to_contain_text("1 new, show", timeout=15_000)
