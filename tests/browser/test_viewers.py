@@ -11,7 +11,14 @@ from tests.browser.pages import list_paths
 # A person's own things, and questions that need a body: language, theme, password; a request to diagnose or to plan.
 OWN = re.compile(r"/(preferences|account|logout|workspace|doctor/check|planner/plan)\b")
 # Pages that are only a form: a viewer is not let in.
-FORMS_ALONE = ("/memories/new", "/report/import", "/settings/members", "/settings/keys", "/settings/guards")
+FORMS_ALONE = (
+    "/memories/new",
+    "/report/import",
+    "/settings/members",
+    "/settings/keys",
+    "/settings/guards",
+    "/settings/webhooks",
+)
 CHANGES = """() => [...document.querySelectorAll('main form[method=post], main [hx-post], main [hx-delete], main [hx-put]')]
   .map((e) => e.getAttribute('action') || e.getAttribute('hx-post') || '?')"""
 EDITS = "() => [...document.querySelectorAll('main [data-key], main [data-page-key], main [data-pick]')].map((e) => e.outerHTML.slice(0, 80))"
