@@ -8,6 +8,7 @@ from memoryhub.audit.models import ChangeSet
 from memoryhub.common import clock, errors
 from memoryhub.flows.memory_jobs import IN_STEPS
 from memoryhub.flows.memory_uploads import JOB_KIND as IMPORT
+from memoryhub.interchange.times import write_time
 from memoryhub.long_term_memory.queries.changes import list_memory_ids
 from memoryhub.webhooks.domain.signing import sign
 from memoryhub.webhooks.models import WebhookDelivery
@@ -27,26 +28,26 @@ class NotDelivered(errors.Unavailable):
 def tell(*, batch: str, is_last: bool) -> dict[str, int]:
     """Post the messages of a batch that wait; returns how many were delivered and how many were given up.
 
-    Raises NotDelivered where one was not taken, or tells of a change that is still being written, and this is not the last
-    attempt. A message is told at least once: a receiver
-    knows one that it had already by its id.
+    All of a batch tell of the same line of the log. Raises NotDelivered where one was not taken, or the change is still being
+    written, and this is not the last attempt. A message is told at least once: a receiver knows one that it had by its id.
     """
-    delivered, problems = 0, []
-    for delivery in list_waiting(batch):
-        if delivery.change_set is not None and not is_last and is_under_way(delivery.change_set):
-            problems.append(f"{delivery.change_set.public_id} is still being written.")
-            continue
-        body = json.dumps(message_of(delivery), ensure_ascii=False, separators=(",", ":")).encode()
+    waiting = list_waiting(batch)
+    if not waiting:
+        return {"delivered": 0, "given_up": 0}
+    change_set = waiting[0].change_set
+    if change_set is not None and not is_last and is_under_way(change_set):
+        raise NotDelivered(f"{change_set.public_id} is still being written.")
+    body = json.dumps(message_of(waiting[0]), ensure_ascii=False, separators=(",", ":")).encode()
+    problems = []
+    for delivery in waiting:
         outcome = post(delivery.webhook.url, body, headers_of(delivery, body))
         note_outcome(delivery=delivery, outcome=outcome, is_last=is_last)
-        delivered += outcome.delivered
         if not outcome.delivered:
-            problems.append(
-                f"{delivery.webhook.url}: {outcome.problem} {outcome.status_code or ''} {outcome.detail}".strip()
-            )
+            why = " ".join(str(part) for part in (outcome.problem, outcome.status_code, outcome.detail) if part)
+            problems.append(f"{delivery.webhook.url}: {why}")
     if problems and not is_last:
         raise NotDelivered("\n".join(problems))
-    return {"delivered": delivered, "given_up": len(problems)}
+    return {"delivered": len(waiting) - len(problems), "given_up": len(problems)}
 
 
 def is_under_way(change_set: ChangeSet) -> bool:
@@ -59,7 +60,7 @@ def is_under_way(change_set: ChangeSet) -> bool:
 
 def message_of(delivery: WebhookDelivery) -> dict[str, Any]:
     """What is told: names and counts, never the text of a memory."""
-    told = {"type": delivery.event, "timestamp": _iso(delivery.created_at)}
+    told = {"type": delivery.event, "timestamp": write_time(delivery.created_at)}
     data: dict[str, Any] = {"workspace": delivery.webhook.workspace.name}
     line = delivery.change_set or delivery.audit_event
     if line is not None:
@@ -89,7 +90,3 @@ def headers_of(delivery: WebhookDelivery, body: bytes) -> dict[str, str]:
         "webhook-timestamp": str(timestamp),
         "webhook-signature": sign(reveal_secret(delivery.webhook), delivery.public_id, timestamp, body),
     }
-
-
-def _iso(moment: Any) -> str:
-    return str(moment.isoformat().replace("+00:00", "Z"))

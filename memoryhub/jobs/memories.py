@@ -8,6 +8,7 @@ from django.conf import settings
 from memoryhub.common import clock
 from memoryhub.flows.erase import erase_scope
 from memoryhub.flows.extract import extract_memories
+from memoryhub.interchange.times import write_time
 from memoryhub.jobs import backups
 from memoryhub.long_term_memory import services
 from memoryhub.long_term_memory.domain.scoping import ScopeNames
@@ -64,7 +65,7 @@ def backups_that_hold() -> list[dict[str, str | None]]:
     for path in backups.list_backups():
         made_at = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
         gone_at = made_at + timedelta(days=max(1, settings.BACKUPS_KEPT))
-        kept.append({"name": path.name, "gone_at": gone_at.isoformat().replace("+00:00", "Z")})
+        kept.append({"name": path.name, "gone_at": write_time(gone_at)})
     return [*kept, *({"name": path.name, "gone_at": None} for path in backups.list_put_aside())]
 
 

@@ -76,10 +76,9 @@ def _selector(given: dict[str, str]) -> Selector | None:
 
 @require_GET
 @member("viewer")
+@tidied
 def invalidate(request: MemberRequest) -> HttpResponse:
     """The form; below it what the selectors in the address would drop; below that the log."""
-    if tidy := tidied(request):
-        return tidy
     workspace = request.principal.workspace
     given = _given(request.GET)
     selector = _selector(given)

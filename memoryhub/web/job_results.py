@@ -67,7 +67,6 @@ NAMES: dict[str, Any] = {
     "workspace": pgettext_lazy("result of a job", "Workspace"),
 }
 _SAID_ELSEWHERE = ("change_set", "usage", "conflict_items", "errors")  # as a link, on the report, or by their count
-_COUNTED_BY = {"skipped": "skipped_count", "errors": "error_count"}
 _LEFT_OUT = "skipped "  # followed by the id of a memory
 
 
@@ -91,9 +90,9 @@ def describe(result: Mapping[str, Any]) -> JobOutcome:
     """Tell a job's result; what nobody gave a name to is shown under the handler's own."""
     figures = []
     for name, value in result.items():
-        if name in _SAID_ELSEWHERE or name.startswith(_LEFT_OUT) or _COUNTED_BY.get(name) in result:
+        if name in _SAID_ELSEWHERE or name.startswith(_LEFT_OUT):
             continue
-        if name == "dry_run" and not value:
+        if (name == "dry_run" and not value) or (name == "skipped" and "skipped_count" in result):
             continue
         if isinstance(value, Mapping):  # such as the records of an import: created, updated, unchanged
             figures += [(f"{_named(name)}: {_named(inner)}", _plain(one)) for inner, one in value.items()]

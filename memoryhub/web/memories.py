@@ -50,6 +50,7 @@ BULK_ACTIONS: dict[str, Any] = {
 
 @require_GET
 @member("viewer")
+@tidied
 def memories(request: MemberRequest) -> HttpResponse:
     """The list, one page of it; a single row for htmx."""
     filters, now = MemoryFilters.read(request.GET), clock.now()
@@ -57,8 +58,6 @@ def memories(request: MemberRequest) -> HttpResponse:
         return render_row(request, request.GET["row"], filters, edit="edit" in request.GET)
     if wants_part(request) and request.GET.get("after"):
         return _news(request, filters, now)
-    if tidy := tidied(request):
-        return tidy
     workspace = request.principal.workspace
     narrowed = narrow(workspace, filters, now)
     narrowed = replace(narrowed, wanted=queries.meet_tags(workspace, narrowed.wanted))

@@ -106,10 +106,9 @@ def read_action(name: str, value: str) -> BulkAction:
 
 @require_http_methods(["GET", "POST"])
 @member("editor")
+@tidied
 def bulk_memories(request: MemberRequest) -> HttpResponseBase:
     """GET shows what would change, POST changes it; an export is answered with the file."""
-    if request.method == "GET" and (tidy := tidied(request)):
-        return tidy
     try:
         asked = BulkRequest.read(request.POST if request.method == "POST" else request.GET)
     except BadAction as error:

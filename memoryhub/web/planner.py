@@ -46,10 +46,9 @@ class PlanRow:
 
 @require_GET
 @member("viewer")
+@tidied
 def planner(request: MemberRequest) -> HttpResponse:
     """Show the plans of `?session=`; `format=csv` gives the same table as a file."""
-    if tidy := tidied(request):
-        return tidy
     workspace = request.principal.workspace
     session = request.GET.get("session", "")[:200]
     context: dict[str, Any] = {

@@ -174,13 +174,12 @@ class HitRow:
 
 @require_GET
 @member("viewer")
+@tidied
 def search(request: MemberRequest) -> HttpResponse:
     """The bench; searching here is reading only and never counts as a recall."""
     workspace, now = request.principal.workspace, clock.now()
     defaults = recall.get_default_weights(workspace)
     bench = Bench.read(request.GET, defaults)
-    if tidy := tidied(request):
-        return tidy
     context: dict[str, Any] = {
         "bench": bench,
         "limits": LIMITS,

@@ -57,10 +57,9 @@ def _row(session: Session, results: tuple[int, int]) -> SessionRow:
 
 @require_GET
 @member("viewer")
+@tidied
 def sessions(request: MemberRequest) -> HttpResponse:
     """List sessions; the search and the chips stand in the address."""
-    if tidy := tidied(request):
-        return tidy
     chosen: dict[str, Any] = {name: request.GET.get(name, "")[:500] for name in ("agent", "user", "project")}
     text = request.GET.get("q", "").strip()[:200]
     found = queries.list_sessions(request.principal, **{name: value or None for name, value in chosen.items()})

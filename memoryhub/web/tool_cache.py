@@ -128,10 +128,9 @@ def entry_row(entry: ToolResult, doubt: pages.Doubt) -> EntryRow:
 
 @require_GET
 @member("viewer")
+@tidied
 def tool_cache(request: MemberRequest) -> HttpResponse:
     """Figures by tool, then the entries; the tool, the session, the search and the order stand in the address."""
-    if tidy := tidied(request):
-        return tidy
     usage.flush()
     workspace = request.principal.workspace
     tool, sid = request.GET.get("tool", "")[:200], request.GET.get("session", "")[:200]

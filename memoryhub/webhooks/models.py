@@ -42,7 +42,7 @@ class WebhookDelivery(models.Model):
     event = models.CharField(max_length=40)
     change_set = models.ForeignKey(ChangeSet, on_delete=models.CASCADE, null=True, related_name="+")
     audit_event = models.ForeignKey(AuditEvent, on_delete=models.CASCADE, null=True, related_name="+", db_index=False)
-    batch = models.CharField(max_length=32, db_index=True)  # those that one job tells
+    batch = models.CharField(max_length=32, db_index=True)  # those that one job tells, all of the same line of the log
     state = models.CharField(max_length=10, choices=DeliveryState.choices, default=DeliveryState.WAITING)
     attempts = models.PositiveIntegerField(default=0)
     status_code = models.PositiveIntegerField(null=True)
@@ -50,7 +50,6 @@ class WebhookDelivery(models.Model):
     detail = models.CharField(max_length=300, blank=True)
     took_ms = models.FloatField(null=True)
     created_at = models.DateTimeField()
-    tried_at = models.DateTimeField(null=True)
 
     class Meta:
         indexes = [models.Index(fields=["webhook", "-id"], name="webhook_delivery_newest")]

@@ -25,8 +25,6 @@ DETAIL_CHARACTERS = 300
 PROBLEMS = ("status", "private", "certificate", "timeout", "unreachable")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
 
 class PrivateAddress(Exception):
     """The name leads into a private network."""
@@ -53,7 +51,7 @@ def post(url: str, body: bytes, headers: dict[str, str]) -> Outcome:
     problem, detail = "", ""
     try:
         status, detail = _exchange(url, body, headers)
-        problem = "" if 200 <= status < 300 else "status"
+        problem = "" if _is_taken(status) else "status"
     except PrivateAddress as refused:
         problem, detail = "private", str(refused)
     except ssl.SSLCertVerificationError as refused:
@@ -81,8 +79,8 @@ def _exchange(url: str, body: bytes, headers: dict[str, str]) -> tuple[int, str]
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.request("POST", target, body=body, headers=headers)
         answer = connection.getresponse()
-        taken = 200 <= answer.status < 300  # then nobody reads what else it says
-        text = "" if taken else answer.read(READ_BYTES).decode("utf-8", "replace")
+        # Who takes a message may say what it likes; nobody reads that.
+        text = "" if _is_taken(answer.status) else answer.read(READ_BYTES).decode("utf-8", "replace")
         if over.is_set():  # a cut looks like the end of the headers
             raise TimeoutError
         return answer.status, " ".join(text.split())
@@ -93,6 +91,10 @@ def _exchange(url: str, body: bytes, headers: dict[str, str]) -> tuple[int, str]
     finally:
         watchdog.cancel()
         connection.close()
+
+
+def _is_taken(status: int) -> bool:
+    return 200 <= status < 300
 
 
 def _cut(connected: socket.socket, over: threading.Event) -> None:
@@ -119,7 +121,7 @@ def _connected(host: str, port: int, *, secure: bool) -> socket.socket:
 
 def is_private(address: str) -> bool:
     """Whether an address lies anywhere but in the public Internet, also when another one is packed into it."""
-    found: Address = ipaddress.ip_address(address.split("%")[0])
+    found: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.ip_address(address.split("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
         packed = found.ipv4_mapped or found.sixtofour
         if packed is None and found in _NAT64:

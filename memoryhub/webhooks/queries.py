@@ -37,7 +37,7 @@ def reveal_secret(webhook: Webhook) -> str:
 
 def list_deliveries(webhook: Webhook) -> QuerySet[WebhookDelivery]:
     """What it was told and is to be told, to be cut by cursor."""
-    return WebhookDelivery.objects.filter(webhook=webhook).select_related("change_set", "audit_event")
+    return WebhookDelivery.objects.filter(webhook=webhook).select_related("change_set")
 
 
 def list_waiting(batch: str) -> list[WebhookDelivery]:

@@ -152,7 +152,6 @@ def note_outcome(*, delivery: WebhookDelivery, outcome: Outcome, is_last: bool) 
             problem=outcome.problem,
             detail=outcome.detail,
             took_ms=outcome.took_ms,
-            tried_at=clock.now(),
         )
         webhook = Webhook.objects.filter(pk=delivery.webhook_id)
         if outcome.delivered:

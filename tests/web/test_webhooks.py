@@ -5,7 +5,10 @@ import re
 import pytest
 from django.test import Client
 
+from memoryhub.web.webhook_words import EVENT_LABELS, PROBLEM_WORDS
+from memoryhub.webhooks.domain.events import EVENTS, TEST
 from memoryhub.webhooks.models import Webhook, WebhookDelivery
+from memoryhub.webhooks.posting import PROBLEMS
 from memoryhub.webhooks.queries import reveal_secret
 from memoryhub.work.models import Job
 from memoryhub.workspaces.models import Workspace
@@ -99,3 +102,8 @@ def test_a_webhook_of_another_workspace_is_not_there(admin: Client, hook: Webhoo
 
     assert admin.get(f"/settings/webhooks/{hook.public_id}").status_code == 404
     assert admin.post(f"/settings/webhooks/{hook.public_id}/secret").status_code == 404
+
+
+def test_every_event_and_every_problem_has_its_words() -> None:
+    assert set(EVENT_LABELS) == {*EVENTS, TEST}
+    assert set(PROBLEM_WORDS) == set(PROBLEMS)
